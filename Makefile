@@ -55,16 +55,16 @@ hint: home ## prints the next hint; each is more direct than the one before
 ## STEP=4           which exercise; else the first that is not done
 	@go run ./internal/cmd/exercise hint $(STEP)
 
-explore: soon ready labready ## plays every interleaving of a few clients' requests, and a fault anywhere
+explore: soon ready labready ## plays every interleaving of a few clients' requests, with a fault at every possible place
 ## STEP=4           which lock: 3 to 6, 3w, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine; else step 4
 ## CLIENTS=3        how many clients; else 2
 ## READERS=1        how many of them are readers, in step 6; else none
-## FAULTS=2         how many faults at most in an interleaving; else 1
-## SWITCHES=1       how often at most a client is interrupted; else any number
+## FAULTS=2         the largest number of faults in an interleaving; else 1
+## SWITCHES=1       the largest number of times that a client is interrupted; else no limit
 ## OPEN=1           opens the page with the shortest wrong interleaving
 	@$(call lab,explore) $(call flags,STEP CLIENTS READERS FAULTS SWITCHES OPEN)
 
-zk: $(if $(STEP),,ready) ## runs a server until Ctrl-C; with STEP, takes a step's lock there by hand
+zk: $(if $(STEP),,ready) ## runs a server until Ctrl-C; with STEP, acquires a step's lock on it by hand
 ## STEP=4           a client of this step's lock, in another terminal
 ## NAME=ada         the client's name
 ## READ=1           as a reader, in step 6
@@ -80,9 +80,9 @@ check: ready ## what make test leaves out: gofmt, go vet, staticcheck, and the t
 	go test $(RACE) -vet=off -p 3 -timeout 600s -run '$(LATER)' ./step0*
 	export $(WORKSPACE); for module in leased leased/service; do (cd $$module && $(CHECK)) || exit 1; done
 	export GOWORK=off; cd internal/lab && $(CHECK)
-	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the tests of the pages in a browser (Test…InABrowser), since there is no Chromium: apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
+	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the tests of the pages in a browser (Test…InABrowser), because Chromium is not installed. To install it: apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
-bench: ready labready ## measures turns a second, requests and bytes, beside zk.Lock, Curator, kazoo, Redis and etcd
+bench: ready labready ## measures turns a second, requests and bytes, compared with zk.Lock, Curator, kazoo, Redis and etcd
 ## CONTENDERS=1,8   how many contend; else 1,8,32
 ## ROUNDS=3         in how many rounds; else 7
 	@$(call lab,bench) $(call flags,CONTENDERS ROUNDS)

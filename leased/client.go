@@ -53,11 +53,11 @@ import (
 //     that, and wakes all calls that wait (watchesLost).
 // 11. It has no name for the error of a server that is too busy (throttled): see isThrottled.
 // 12. When a server has answered that the session has expired, the library leaves that connection
-//     open. open closes it.
+//     open. Our dialer, the method open, closes it.
 // 13. If a name has several addresses, the library dials it for one second, in which Go's dialer tries only
 //     the first one. dialEach tries each.
 //
-// upstream.md has patches for what the library itself should mend.
+// upstream.md has patches for what the library itself should fix.
 
 // client is the layer between the library and the Session.
 type client struct {
@@ -97,7 +97,7 @@ func checkLibraryIn(modules []*debug.Module) error {
 			module = module.Replace
 		}
 		if module.Path != library || module.Version != libraryVersion {
-			return fmt.Errorf("the program is built with %s %s, and this version of leased knows %s %s: go get %s@%s",
+			return fmt.Errorf("the program is built with %s %s, and this version of leased supports only %s %s: go get %s@%s",
 				module.Path, module.Version, library, libraryVersion, library, libraryVersion)
 		}
 	}
@@ -113,9 +113,9 @@ func (c *client) connect(servers []string, timeout time.Duration) (*zk.Conn, <-c
 		zk.WithMaxConnBufferSize(c.buffer), zk.WithMaxBufferSize(c.buffer))
 }
 
-// checkServers refuses addresses that can never be reached. Beside a good address, a wrong one would be tried
-// silently. If the wrong one has a chroot, the session would use the good one without the chroot: then other
-// programs would use another lock.
+// checkServers refuses addresses that can never be reached. If another address is good, the library tries a wrong
+// one without reporting it. If the wrong one has a chroot, the session would use the good one without the chroot:
+// then this program would lock another path than programs that apply the chroot.
 func checkServers(servers []string) error {
 	for _, server := range servers {
 		if why := badAddress(server); why != "" {
@@ -151,8 +151,8 @@ func badAddress(server string) string {
 }
 
 // dialEach returns the dialer that is used without WithDialer. A name may have several addresses, some of them
-// dead: each is tried, for as long as the library waits for one. Go's own dialer gives the first
-// one at least two seconds, and the library waits for one second.
+// dead: each is tried, for as long as the library waits for a dial, which is one second. Go's own dialer
+// gives the first address at least two seconds.
 func dialEach(lookUp func(ctx context.Context, host string) ([]string, error)) zk.Dialer {
 	return func(network, address string, timeout time.Duration) (net.Conn, error) {
 		host, port, err := net.SplitHostPort(address)
@@ -231,7 +231,7 @@ func (c *client) lastWords() string {
 func (c *client) open(network, address string, timeout time.Duration) (net.Conn, error) {
 	conn, err := c.dial(network, address, timeout)
 	if err != nil {
-		return nil, fmt.Errorf("%w%s", err, handshakeAdvice(err)) // a server may hang up as early as this
+		return nil, fmt.Errorf("%w%s", err, handshakeAdvice(err)) // a server may close the connection as early as this
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -411,11 +411,11 @@ func (w *wire) lookForPing() error {
 	return nil
 }
 
-// handshakeAdvice returns why a server may have hung up.
+// handshakeAdvice returns why a server may have closed the connection.
 func handshakeAdvice(err error) string {
 	hungUp := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 	if hungUp {
-		return " (it hung up: perhaps there are too many connections from this address," +
+		return " (the server closed it: perhaps there are too many connections from this address," +
 			" see maxClientCnxns, or it wants TLS)"
 	}
 	return ""

@@ -94,7 +94,8 @@ func TestTheLibrarysTextsAreThoseThatAreRead(t *testing.T) {
 		return checkLibraryIn([]*debug.Module{{Path: "another", Version: "v1.0.0"}, &m})
 	}
 	require.NoError(t, built(debug.Module{Path: library, Version: libraryVersion}))
-	const is = "github.com/go-zookeeper/zk v1.0.5, and this version of leased knows github.com/go-zookeeper/zk v1.0.4"
+	const is = "github.com/go-zookeeper/zk v1.0.5, " +
+		"and this version of leased supports only github.com/go-zookeeper/zk v1.0.4"
 	require.ErrorContains(t, built(debug.Module{Path: library, Version: "v1.0.5"}), is)
 	fork := &debug.Module{Path: "example.com/fork/zk", Version: libraryVersion}
 	replaced := debug.Module{Path: library, Version: libraryVersion, Replace: fork}

@@ -16,7 +16,7 @@ const (
 	maxProcessHold = 100 * time.Millisecond
 )
 
-// A process hold is one time for which the process has ZooKeeper's lock. Its states, and the functions
+// A process hold is one period in which the process holds the lock at ZooKeeper. Its states, and the functions
 // that lead from one to the next:
 //
 //	none
@@ -33,8 +33,8 @@ const (
 // When the hold is lost (letGo), or when a server refuses to delete its znode (release), the process hold
 // leaves these states, and belongs to the last holder alone. Then the Cohort starts again: the next goroutine in
 // the line queues up at ZooKeeper, behind that znode, until its holder's Unlock has deleted it, or its session has
-// ended. If the server refuses the delete to passTurn, there is no holder. Then the process hold stays, and the
-// next goroutine that has the turn uses it, or ends it.
+// ended. If the server refuses the delete that passTurn asks for, there is no holder. Then the process hold stays,
+// and the next goroutine that has the turn uses it, or ends it.
 
 // Cohort is a Mutex for the goroutines of one process. They wait in a line of their
 // own, and only one of them at a time queues up at ZooKeeper. When it unlocks,
@@ -53,7 +53,7 @@ type Cohort struct {
 	processHold *processHold // only the goroutine that has the turn may touch it; nil if there is none
 }
 
-// processHold is one time for which the process has ZooKeeper's lock. It may have many holds, one after
+// processHold is one period in which the process holds the lock at ZooKeeper. It may have many holds, one after
 // another.
 type processHold struct {
 	place
@@ -232,7 +232,7 @@ func (c *Cohort) processHoldIsGood() bool {
 // beginProcessHold acquires the lock at ZooKeeper. If that fails, it passes the turn on.
 //
 // There may still be an old process hold: the turn was handed on with it just when its lease ended, or the
-// server has refused the delete to passTurn. We must not queue up behind its znode.
+// server has refused the delete that passTurn asked for. We must not queue up behind its znode.
 func (c *Cohort) beginProcessHold(t *try) error {
 	if err := c.endProcessHold(c.q.forget); isRefused(err) {
 		c.giveTurn()

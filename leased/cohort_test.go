@@ -212,7 +212,7 @@ func TestAProcessHoldThatCannotBeEndedIsNotForgotten(t *testing.T) {
 	node := a.Znode()
 	a.cohort.passTurn()
 	z.Await("the refusal in the log", func() bool {
-		return h.has("level=ERROR", "has refused to delete a znode that no hold has", node)
+		return h.has("level=ERROR", "has refused to delete a znode that belongs to no hold", node)
 	})
 	next := a.Acquire()
 	require.Equal(t, node, a.Znode(), "the znode with which the process holds the lock")

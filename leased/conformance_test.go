@@ -383,7 +383,7 @@ func TestAZnodeWithoutAnOwnerIsNoPlace(t *testing.T) {
 		a.Call(a.TryLock).Release()
 		for _, name := range names {
 			_, err := w.at(z, a, a.Path+"/"+name).Lock(z.Ctx)
-			require.ErrorContains(t, err, "has the form of a place in a lock's queue")
+			require.ErrorContains(t, err, "looks like the name of a znode in a lock's queue: choose another name")
 		}
 	})
 }

@@ -30,7 +30,8 @@
 //     Clients are served in order, except for up to 16 hand-overs inside a Cohort.
 //   - A holder is notified in time when its lock is lost: the hold's contexts end before another client
 //     acquires the lock. The cause is a LostError, which says why.
-//   - While the session lives, no other client acquires the lock before Unlock, even when the lock was lost.
+//   - While the session lives, no other client acquires the lock before Unlock. This is also true after a loss:
+//     "lost" means that the holder can no longer rely on the lock, not that another client has it.
 //   - A lost request or answer, a connection that breaks for a moment, or a new leader of the
 //     servers ends no hold and no wait, and leaves no znode behind.
 //   - A call that gives up returns at once, and leaves no znode behind, unless the servers refuse the delete.

@@ -18,8 +18,11 @@ import (
 // clients that have queued up behind the writer are behind this reader. The token is still that of the writer.
 //
 // If Downgrade returns ErrNotDowngraded, nothing has changed, and each Unlock that was due is still due. The error
-// says why: for example, ctx had ended, or the lock was lost, before the call. After a loss it is also ErrLost. After any other error there is no hold any more, and no Unlock is due: the lock is released,
-// if necessary in the background. This is so if ctx ends, or the lock is lost, during the call, and if the server
+// says why, for example that ctx had ended before the call. If the lock was lost before the call, the error is also
+// ErrLost.
+//
+// If the error is not ErrNotDowngraded, there is no hold any more, and no Unlock is due: the lock is released, if
+// necessary in the background. This is so if ctx ends, or the lock is lost, during the call, and if the server
 // refuses the transaction.
 func (m *RWMutex) Downgrade(ctx context.Context, h *Hold) (*Hold, error) {
 	if err := m.q.check(ctx); err != nil {

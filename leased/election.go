@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// Election is for a task that one of several processes, the leader, does at a time. It is made of a Mutex:
+// Election is for a task that only one of several processes may do at a time: the leader. It is made of a Mutex:
 // the process that holds the lock leads, and the Queue of a Mutex on the same path lists the candidates.
 type Election struct {
 	_    noCopy
@@ -37,7 +37,7 @@ func (e *Election) Campaign(
 	ctx context.Context, lead func(ctx context.Context, token int64) error,
 ) error {
 	if e.lock == nil {
-		return errors.New("leased: an Election that is the zero value: make it with NewElection")
+		return errors.New("leased: the Election is a zero value: make it with NewElection")
 	}
 	return campaign(ctx, e.lock.Lock, lead)
 }
@@ -81,7 +81,7 @@ func joined(ofLead, ofUnlock error) error {
 // within Campaign.
 func (e *Election) Leader(ctx context.Context) (label string, err error) {
 	if e.lock == nil {
-		return "", errors.New("leased: an Election that is the zero value: make it with NewElection")
+		return "", errors.New("leased: the Election is a zero value: make it with NewElection")
 	}
 	first, err := e.lock.q.participants(ctx, 1)
 	if err != nil || len(first) == 0 {

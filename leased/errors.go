@@ -30,8 +30,8 @@ var (
 	ErrLost = errors.New("the lock was lost")
 
 	// ErrUpgrade says that a reader has called Lock or TryLock with the context of its own hold.
-	ErrUpgrade = errors.New("Lock inside a hold of RLock: two readers that do so would wait for each other; " +
-		"call Unlock first")
+	ErrUpgrade = errors.New("Lock with the context of a reader's hold: two readers that do so would wait for " +
+		"each other; call Unlock first")
 )
 
 // Reason says why a lock was lost, in a few words: it can be the label of a counter.
@@ -79,7 +79,7 @@ func lostClosed(how string) *LostError {
 }
 
 // longestPath leaves room for the rest of a request. The servers read up to 1 MB (jute.maxbuffer);
-// they hang up on a longer request, and it would be repeated forever.
+// they close the connection on a longer request, and the lock would retry it forever.
 const longestPath = 16 << 10
 
 // check refuses a context, a session or a path with which no lock can work.
@@ -98,7 +98,8 @@ func check(ctx context.Context, s *Session, path string) error {
 	}
 	for _, element := range strings.Split(path, "/") {
 		if placeName.MatchString(element) {
-			return fmt.Errorf("leased: path %.40q: its element %.60q has the form of a place in a lock's queue", path, element)
+			return fmt.Errorf("leased: path %.40q: its element %.60q looks like the name of a znode in a lock's queue: "+
+				"choose another name", path, element)
 		}
 	}
 	if at := strings.IndexFunc(path, refusedInPath); at >= 0 {

@@ -125,8 +125,8 @@ func (h *Hold) Token() int64 {
 //
 // Unlock retries until it knows that the lock is released. If no server answers for the session's
 // timeout, it returns ErrNoAnswer, and the release continues in the background: do not call Unlock again,
-// unless the log says that a server has refused the release. By then the servers have ended the session, and
-// deleted the znode with it, or they will.
+// unless the log says that a server has refused the release. The znode is deleted by this release, or by the servers
+// with the session.
 //
 // The error is ErrNotHeld if no Unlock was due. It is ErrLost if the lock was lost before: this Unlock counts,
 // and the others that were due are still due. If a server has refused to delete the znode, the error is the
@@ -166,7 +166,7 @@ func (h *Hold) Unlock() error {
 		}
 		return failed("unlock", h.place.node, err)
 	case <-time.After(timeout):
-		err := fmt.Errorf("%w within the timeout of %v, the delete continues in the background", ErrNoAnswer, timeout)
+		err := fmt.Errorf("%w within the timeout of %v; the delete continues in the background", ErrNoAnswer, timeout)
 		if lost != nil {
 			err = fmt.Errorf("%w; %w", err, lost)
 		}

@@ -55,8 +55,8 @@ import (
 // depends on the lease, one write is enough if it is sent a tick or more after the answer to
 // a ping, and the lease counts from the sending of that ping. The ping takes the place of write 1,
 // the write that of write 2, and there is no write 3. So this proves that the report was sent,
-// but not that it has arrived. A hold that begins then assumes that no line between two servers fails
-// at that moment. When a hold depends on the lease, only three writes renew it.
+// but not that it has arrived. A hold that begins then assumes that no connection between two
+// servers fails at that moment. When a hold depends on the lease, only three writes renew it.
 //
 // model/README.md has the whole argument, and a model that tries every interleaving.
 
@@ -139,8 +139,8 @@ func (s *Session) grantedWithoutLease(begun time.Time, id int64, timeout time.Du
 	}
 }
 
-// disconnected is called when a connection has failed or is being closed. This does not end a lease. If the
-// session has another connection by now, disconnected does nothing.
+// disconnected is called when a connection has failed or is being closed. This ends the lease only in
+// a session WithoutLease. If the session has another connection by now, disconnected does nothing.
 func (s *Session) disconnected(line *wire) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +169,7 @@ func (s *Session) connected(line *wire, id int64, granted time.Duration) {
 	}
 	isNew, isOther := id != s.id, granted != s.asked.Truncate(time.Millisecond)
 	if isNew && isOther {
-		s.log.say(slog.LevelWarn, "leased: the servers have granted another timeout than was asked for, and theirs applies",
+		s.log.say(slog.LevelWarn, "leased: the servers have granted a timeout other than the requested one; theirs applies",
 			"asked", s.asked, "granted", granted)
 	}
 }
@@ -260,10 +260,10 @@ func (s *Session) count(id int64, w proof) {
 		s.renew(write1.sent.Add(fullLease(s.timeout)))
 	}
 
-	// This write is kept. If the next one is a write 3, this one is the write 2 before it. If
-	// the one after that is a write 3, this one is the write 1. But if it was sent less than a
-	// tick after the answer to the last one that was kept, perhaps the leader has not asked for
-	// a report in between. Such a write can only be a write 3, as above.
+	// This write is kept if it was sent a tick or more after the answer to the last one that was kept.
+	// If the next write is a write 3, this one is the write 2 before it. If the write after that is a
+	// write 3, this one is its write 1. A write that was sent sooner is not kept, since perhaps the leader
+	// has not asked for a report in between. It can only be a write 3, as above.
 	//
 	// For the first write there is no lastWrite yet. Then its time is the zero time, long ago,
 	// so aTickLater is true.

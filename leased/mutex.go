@@ -16,8 +16,8 @@ type Mutex struct {
 // InterProcessMutex on the same path join the same queue. Other children, and those that are not ephemeral, are
 // ignored: an RWMutex or another kind of lock on the same path does not exclude a Mutex.
 //
-// Two Mutex values of one session for one path are the same lock: inside the hold of one, Lock of the
-// other is re-entry.
+// Two Mutex values of one session for one path are the same lock: with a context from a hold of one, Lock of
+// the other is re-entry.
 func NewMutex(s *Session, path string) *Mutex {
 	return &Mutex{q: &queue{s: s, dir: path, kinds: []kind{exclusive}}}
 }

@@ -18,8 +18,8 @@ type Participant struct {
 	Since time.Time // when the znode was created, by the servers' clock
 	Reads bool      // whether RLock or TryRLock created it
 
-	// Holds reports whether the client has to wait for no other one. The client may not know it yet, since it
-	// learns it from its server.
+	// Holds reports whether the client holds the lock: no client is left for which it has to wait. The client itself
+	// may learn this later, from its server.
 	Holds bool
 }
 

@@ -49,7 +49,7 @@ const (
 )
 
 // lastNumber is the greatest number that the server can give to a znode of a directory.
-// The server counts no further: each later create gets it again, or a number below 0.
+// After it, a create gets the same number again, or a number below 0.
 const lastNumber = math.MaxInt32
 
 // queue is a lock's directory. Its ephemeral children of certain kinds are the queue; other children
@@ -110,7 +110,7 @@ func (t *try) whyEnded() error {
 // check refuses arguments with which no lock can work.
 func (q *queue) check(ctx context.Context) error {
 	if q == nil {
-		return errors.New("leased: a lock that is the zero value: make it with NewMutex, NewRWMutex or NewCohort")
+		return errors.New("leased: the lock is a zero value: make it with NewMutex, NewRWMutex or NewCohort")
 	}
 	return check(ctx, q.s, q.dir)
 }
@@ -120,7 +120,7 @@ func (q *queue) take(ctx context.Context, k kind, mayWait bool) (*Hold, error) {
 	return q.enterOrAcquire(ctx, k, mayWait, func(t *try) (*Hold, error) { return q.acquire(t, k) })
 }
 
-// enterOrAcquire is take of any lock. If the caller is not inside the hold already, acquire is called.
+// enterOrAcquire does what take does, for any kind of lock. If ctx carries no hold, it calls acquire.
 func (q *queue) enterOrAcquire(
 	ctx context.Context, k kind, mayWait bool, acquire func(*try) (*Hold, error),
 ) (*Hold, error) {
@@ -200,7 +200,7 @@ func doOrGiveUp[V any](t *try, do func() (V, error), late func(V)) (V, error) {
 func (q *queue) forget(mine place) error {
 	err := q.leave(mine)
 	if isRefused(err) {
-		q.s.log.say(slog.LevelError, "leased: a server has refused to delete a znode that no hold has",
+		q.s.log.say(slog.LevelError, "leased: a server has refused to delete a znode that belongs to no hold",
 			"znode", mine.node, "error", err)
 	}
 	return err
@@ -232,7 +232,7 @@ func (q *queue) joinAndWait(t *try, k kind) (place, error) {
 }
 
 // lookFirst returns ErrLocked if a client that joined the queue now would have to wait. Then TryLock
-// creates no znode. Otherwise callers that poll would block one another with znodes that never become holds.
+// creates no znode. Without this look, callers that poll would block one another with znodes that never become holds.
 func (q *queue) lookFirst(t *try, k kind) error {
 	for t.ctx.Err() == nil {
 		names, _, err := q.s.Conn().Children(q.dir)
@@ -362,7 +362,7 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 			continue
 		}
 		// Here no write is needed before the list. Our client has already seen our znode, in the
-		// create's answer or in find. A server that lags behind that refuses its connection. So
+		// create's answer or in find. A server that has not seen it yet refuses the client's connection. So
 		// this list is not older than the create: if our name is missing, our znode was deleted.
 		ownZnodeGone := err == nil && !slices.Contains(names, pathpkg.Base(mine.node))
 		sessionEnded := conn.SessionID() != mine.owner
@@ -518,7 +518,7 @@ func (q *queue) create(path string) (made string, err error) {
 }
 
 // makeDirectory creates a directory, and before it, if necessary, its parents. Each create counts as a write of
-// its own: counted as one, they would be a write that was sent with the first one, and answered with the last.
+// its own. Counted as one write, they would seem to be sent with the first create, and answered with the last.
 func (s *Session) makeDirectory(path string, create func(path string) error) error {
 	err := s.write(func() error { return create(path) })
 	switch {
@@ -577,8 +577,8 @@ func (q *queue) predecessor(names []string, own int, ownKind kind) string {
 }
 
 // number returns the number and the kind in a znode's name. Numbers are compared, never names; ok is false
-// for a child that is not in the queue. After the last number a server continues with negative ones:
-// znodes with these are not in the queue either.
+// for a child that is not in the queue. After the last number a create can get a negative one:
+// such a znode is not in the queue either.
 func (q *queue) number(name string) (n int, k kind, ok bool) {
 	parts := placeName.FindStringSubmatch(name)
 	if parts == nil || !slices.Contains(q.kinds, kind(parts[1])) {

@@ -189,7 +189,7 @@ func TestWhoGivesUpLogsADeleteThatIsRefused(t *testing.T) {
 		permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
 		require.ErrorIs(t, waiting.Cancel(), ErrLocked)
 		z.Await("the refusal in the log", func() bool {
-			return h.has("level=ERROR", "has refused to delete a znode that no hold has", b.Znode())
+			return h.has("level=ERROR", "has refused to delete a znode that belongs to no hold", b.Znode())
 		})
 		permit(t, z, a.Path, zk.PermAll)
 		b.Close()

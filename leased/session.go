@@ -50,7 +50,7 @@ type Session struct {
 	asking  chan struct{} // askTogether's write, if one is under way: closed when it is answered
 	closed  *LostError    // how it was closed
 
-	// When the last connection was lost, what warns of it, and whether it has.
+	// When the last connection was lost, the timer that warns of it, and whether it has warned.
 	disconnectedAt time.Time
 	outage         *time.Timer
 	warned         bool
@@ -83,7 +83,8 @@ func Open(ctx context.Context, servers []string, timeout time.Duration, options 
 		return nil, errors.New("leased: open a session: the context is nil: give context.Background()")
 	}
 	if len(servers) == 0 || timeout < time.Millisecond || timeout > longestTimeout {
-		return nil, fmt.Errorf("leased: open a session with servers %q and timeout %v: want host:port and 1ms to %v",
+		return nil, fmt.Errorf("leased: open a session with servers %q and timeout %v: "+
+			"want at least one host:port, and a timeout from 1ms to %v",
 			servers, timeout, longestTimeout)
 	}
 	if err := checkServers(servers); err != nil {

@@ -82,14 +82,14 @@ func (s story) named(want, when string, all ...*zktest.Member) {
 	for _, m := range all {
 		name, err := m.Session.(*candidacy).Leader()
 		s.FailsIf(err != nil, "%s, and %s asked who leads and got an error: %v", when, m.Name, err)
-		s.FailsIf(name != want, "%s, and %s takes %q for the leader, in place of %q", when, m.Name, name, want)
+		s.FailsIf(name != want, "%s, and %s says that the leader is %q; it should be %q", when, m.Name, name, want)
 	}
 }
 
 // electionProperties are those of an election.
 var electionProperties = []*property.Property{
 	asked(lang.Of("one leads at a time", "同一时刻只有一个领导者"),
-		lang.Of("when does Campaign return, and for how many at a time?", "Campaign 什么时候返回？同一时刻能对几个候选人返回？"),
+		lang.Of("when does Campaign return, and for how many candidates at a time?", "Campaign 什么时候返回？同一时刻能对几个候选人返回？"),
 		func(s story) {
 			a := s.leader("A", zktest.SessionTimeout)
 			b, c := s.follower("B"), s.follower("C")
@@ -116,7 +116,7 @@ var electionProperties = []*property.Property{
 			s.named("", "all have resigned", a.Member, b.Member, onlooker)
 			s.Holds("the leader was nobody, A, B, nobody: all three clients agreed")
 		}),
-	asked(lang.Of("a crashed leader is not named", "崩溃的领导者不再被当作领导者"),
+	asked(lang.Of("a crashed leader is no longer reported as the leader", "崩溃的领导者不再被当作领导者"),
 		lang.Of("what removes the name when the leader cannot?", "领导者自己不能撤下名字时，由谁来撤？"),
 		func(s story) {
 			a := s.leader("A", zktest.MortalTimeout)
@@ -128,7 +128,7 @@ var electionProperties = []*property.Property{
 			s.named("B", "A's session has expired and B leads", b.Member, onlooker)
 			s.Holds("A's session expired: nobody was named, and then B")
 		}),
-	asked(lang.Of("a disconnected leader knows it first", "失去连接的领导者最先知道"),
+	asked(lang.Of("a disconnected leader is notified before another one leads", "失去连接的领导者最先知道"),
 		lang.Of("how does a holder of step 5 learn of its loss, and how do you pass that on?", "第 5 步的持有者怎样得知锁丢了？你怎样转告调用者？"),
 		func(s story) {
 			a := s.leader("A", zktest.MortalTimeout)

@@ -40,7 +40,8 @@ func Find(name string) (Exercise, error) {
 		names = append(names, e.Name)
 	}
 	if name == "" {
-		return Exercise{}, fmt.Errorf("all exercises are done: choose one, as with STEP=4, of %s", strings.Join(names, ", "))
+		return Exercise{}, fmt.Errorf("all exercises are done: choose one, for example with STEP=4. There are: %s",
+			strings.Join(names, ", "))
 	}
 	return Exercise{}, fmt.Errorf("STEP=%s: there is no such exercise. There are: %s", name, strings.Join(names, ", "))
 }

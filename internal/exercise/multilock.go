@@ -81,8 +81,8 @@ var multiLockProperties = []*property.Property{
 			s.succeeds(a.Start())
 			s.Holds("A did not get /y, and released the rest; when /y was free it got all")
 		}),
-	asked(lang.Of("two with the same locks do not wait for each other", "要同样几把锁的两个客户端不会互相等待"),
-		lang.Of("in which order does each of them take the locks?", "它们各按什么次序加锁？"),
+	asked(lang.Of("two clients with the same locks do not wait for each other", "要同样几把锁的两个客户端不会互相等待"),
+		lang.Of("in which order does each of them acquire the locks?", "它们各按什么次序加锁？"),
 		func(s story) {
 			a, b := s.owner("A", "/x", "/y"), s.owner("B", "/y", "/x")
 			slow := a.Tap.HoldRequest(wiretap.Create, 2) // A has one lock, and is on its way to the other
@@ -93,7 +93,7 @@ var multiLockProperties = []*property.Property{
 			slow.Let()
 			s.FailsIf(
 				!s.Soon(first.Returned),
-				"A, for /x and /y, waits for B; B, for /y and /x, waits for A: /x has %v, /y has %v",
+				"A, which wants /x and /y, waits for B; B, which wants /y and /x, waits for A: /x has %v, /y has %v",
 				s.Names(s.Root+"/x"),
 				s.Names(s.Root+"/y"),
 			)
@@ -108,7 +108,7 @@ var multiLockProperties = []*property.Property{
 			a := s.owner("A", "/x", "/y", "/x").Start()
 			s.FailsIf(
 				!s.Soon(a.Returned),
-				"A, for /x, /y and /x, waits for itself: /x has %v",
+				"A, which wants /x, /y and /x, waits for itself: /x has %v",
 				s.Names(s.Root+"/x"),
 			)
 			s.succeeds(a)

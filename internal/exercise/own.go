@@ -52,13 +52,13 @@ func (c *Client) waits(how zktest.Wait) {
 		return
 	}
 	c.story.FailsIf(c.call.Err() != nil, "%s's Lock returned: %v", c.member.Name, c.call.Err())
-	c.story.Fails("%s should wait, and holds the lock", c.member.Name)
+	c.story.Fails("%s should wait, but it holds the lock", c.member.Name)
 }
 
 // GetsIt: the call to Lock returns, and the client holds the lock.
 func (c *Client) GetsIt() {
 	name := c.member.Name
-	c.story.FailsIf(!c.story.Soon(c.call.Returned), "%s should get the lock, and waits", name)
+	c.story.FailsIf(!c.story.Soon(c.call.Returned), "%s should get the lock, but it still waits", name)
 	c.story.FailsIf(c.call.Err() != nil, "%s's Lock returned: %v", name, c.call.Err())
 }
 

@@ -64,7 +64,7 @@ var semaphoreProperties = []*property.Property{
 			s.Holds("A and B got a permit, C got one when B had left, and D did not")
 		}),
 	asked(lang.Of("whichever holder leaves, its permit is free again", "无论谁离开，都会空出位置"),
-		lang.Of("of all clients with a permit, which one must leave so that a waiter gets one?",
+		lang.Of("which of the clients with a permit must leave, so that a waiter gets a permit?",
 			"持有许可的客户端当中，哪一个离开，等待者就能拿到许可？"),
 		func(s story) {
 			a := s.inside("A")

@@ -280,11 +280,11 @@ func (p *player) do(ch, first choice) error {
 		p.story.chosen(c.name, "%s calls Unlock", "%s 调用 Unlock")
 		c.unlock()
 	case losesRequest:
-		p.story.chosen(c.name, "%s asks: %s: the REQUEST IS LOST, and the connection breaks",
+		p.story.chosen(c.name, "%s asks: %s. The REQUEST IS LOST, and the connection breaks",
 			"%s 请求：%s：请求丢失，连接断开", request)
 		c.hangUp()
 	case losesReply:
-		p.story.chosen(c.name, "%s asks: %s: the REPLY IS LOST, and the connection breaks",
+		p.story.chosen(c.name, "%s asks: %s. The REPLY IS LOST, and the connection breaks",
 			"%s 请求：%s：响应丢失，连接断开", request)
 		c.tap.LoseReply(wiretap.Any, 1)
 		c.letGo()

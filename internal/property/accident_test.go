@@ -27,6 +27,6 @@ func TestAnAccidentIsNoEvidence(t *testing.T) {
 	})
 	r := Check(server, Over("step 4", predecessorwatch.New), story)
 	assert.Equal(t, Stuck, r.Verdict, r.Evidence)
-	assert.Contains(t, r.Evidence, "which the story had not asked for; then B got the lock beside A")
+	assert.Contains(t, r.Evidence, "which this check did not cause; then B got the lock beside A")
 	assert.Contains(t, r.Asked, "A: create /lock, create /lock/lock-, getChildren /lock; B: ")
 }

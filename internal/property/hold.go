@@ -12,7 +12,7 @@ import (
 // A holds the lock and locks again, and releases twice.
 var LocksAgain = New(
 	text("the holder may lock again", "持有者可以再次加锁"),
-	text("a function that holds the lock calls one that takes it, and waits for itself",
+	text("a function that holds the lock calls a function that acquires it, and waits for itself",
 		"持锁的函数调用了另一个要加同一把锁的函数，结果自己等自己"),
 	text("how can Lock tell that the caller is the holder?", "Lock 怎样看出调用者就是持有者？"),
 	func(s *Story) {
@@ -54,7 +54,7 @@ var LocksAgain = New(
 
 // One goroutine of A holds the lock, somebody deletes its znode, and another one gets the same lock. Both unlock.
 var LostApart = New(
-	text("a lost hold takes nothing from the next", "丢了锁的持有者不影响下一个持有者"),
+	text("the Unlock of a lost hold does not affect the next hold", "丢了锁的持有者不影响下一个持有者"),
 	text("the next holder could not unlock, and its znode would block everyone",
 		"下一个持有者会无法解锁，它的 znode 会挡住所有客户端"),
 	text("do the count and the znode belong to the lock, or to a hold?", "计数和 znode 属于谁：属于锁，还是属于一次持锁？"),
@@ -87,7 +87,7 @@ var LostApart = New(
 // A holds the lock and is disconnected. A must learn of that before B gets the lock.
 var ToldOfLoss = New(
 	text("the holder learns that its connection is lost", "连接断开时会通知持有者"),
-	text("a holder whose session has ended goes on writing beside the next holder",
+	text("a holder whose session has ended continues to write while the next holder also writes",
 		"会话已经失效的持有者还在写，下一个持有者也在写"),
 	text("what does the client know, and when, while it cannot reach the server?",
 		"客户端连不上服务器时，它知道什么？什么时候知道？"),
@@ -112,7 +112,7 @@ var ToldOfLoss = New(
 		s.Await("A to have another session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
 		s.FailsIf(
 			held.Held().Context(s.Ctx).Err() == nil,
-			"A has lost the lock, and has another session: a context made from its old hold now has not ended",
+			"A lost the lock and got another session; then a context was made from the lost hold, and it has not ended",
 		)
 		s.Holds("A was disconnected, and was notified before B got the lock")
 	})

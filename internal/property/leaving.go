@@ -34,7 +34,7 @@ var CrashFrees = New(
 
 // A holds the lock, B waits, C waits behind B. B crashes, and C must keep waiting.
 var WaiterCrash = New(
-	text("a waiter's crash lets nobody in", "等待者崩溃不会误放行"),
+	text("a waiter's crash does not give the lock to the next client", "等待者崩溃不会误放行"),
 	text("the client behind it would take its crash for a release", "排在它后面的客户端会把它的崩溃当成释放"),
 	text("you were woken: does that mean that it is your turn?", "你被唤醒了：这就说明轮到你了吗？"),
 	func(s *Story) {
@@ -57,7 +57,7 @@ var WaiterCrash = New(
 // create is on its way, and then while its list is.
 var GivingUp = New(
 	text("giving up leaves nothing behind", "放弃等待后不留残余"),
-	text("every client behind it would wait for one that has given up", "排在后面的客户端都在等一个已经离开的客户端"),
+	text("a client that has given up would block every client behind it in the queue", "排在后面的客户端都在等一个已经离开的客户端"),
 	text("the context has ended: what does Lock return? "+
 		"And what have you created in ZooKeeper by now, and what deletes it?",
 		"context 已经结束：Lock 返回什么？到这时，你在 ZooKeeper 里创建了什么？由谁清理？"),
@@ -208,12 +208,12 @@ var FailsClean = New(
 				how = waiting.StillWaits()
 			}
 			if how != zktest.Returned {
-				told = append(told, "and kept waiting")
-				_ = s.givesUp(waiting, "B kept waiting after a broken line")
+				told = append(told, "and B kept waiting")
+				_ = s.givesUp(waiting, "B kept waiting after its connection broke")
 			} else {
 				s.FailsIf(waiting.Err() == nil,
 					"B's connection broke at its %v while A held the lock, and B got the lock as well", op)
-				told = append(told, fmt.Sprintf("and its Lock returned %q", waiting.Err()))
+				told = append(told, fmt.Sprintf("and B's Lock returned %q", waiting.Err()))
 			}
 			s.FailsIf(!s.Soon(func() bool { return len(s.left(b)) == 0 }),
 				"B's connection broke at its %v, its Lock returned %v, and left %v", op, waiting.Err(), s.left(b))
@@ -226,7 +226,7 @@ var FailsClean = New(
 
 // A holds, B waits, C waits behind B. Somebody deletes B's znode, and A releases.
 var NotBeside = New(
-	text("a waiter whose znode was deleted does not get the lock beside the holder", "znode 被删的等待者，不会在别人持锁时拿到锁"),
+	text("a waiter whose znode was deleted does not get the lock while another client holds it", "znode 被删的等待者，不会在别人持锁时拿到锁"),
 	text("it has no place in the queue, finds no predecessor, and takes that for its turn",
 		"它已经不在队列里，却以为前面没有别的节点就轮到自己"),
 	text("your own znode is not in the list: whose turn is it?", "列表里没有自己的 znode：轮到谁了？"),

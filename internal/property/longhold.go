@@ -41,7 +41,8 @@ var LongHold = New(
 			b.Close()
 			if wrong == "" {
 				s.Holds(
-					"A held for two session timeouts and sent %d requests; B sent %d while it waited, and %d in a hold of one more",
+					"A held for two session timeouts and sent %d requests; B sent %d while it waited, "+
+						"and %d while it held the lock for one more",
 					l.sent[0],
 					l.sent[1],
 					l.sent[2],
@@ -106,7 +107,7 @@ func (l *longHold) tell(held, waiting *zktest.Turn) {
 	mark = waiting.Tap.Mark()
 	l.goBy(1, waiting.Returned)
 	l.FailsIf(!waiting.Returned(),
-		"%s's turn came after two session timeouts; one more later it still waited, and had sent %d requests",
+		"%s's turn came after two session timeouts; one session timeout later it still waited, and had sent %d requests",
 		waiting.Name, wiretap.Count(waiting.Tap.Since(mark)).All())
 	l.FailsIf(
 		waiting.Err() != nil,
@@ -129,7 +130,7 @@ func (l *longHold) keeps(holder *zktest.Turn, timeouts int, otherIsIn func() boo
 	)
 	l.FailsIf(
 		otherIsIn(),
-		"the connection was healthy, and after %.1f session timeouts another client got the lock beside %s",
+		"the connection was healthy, and after %.1f session timeouts another client got the lock while %s held it",
 		passed,
 		holder.Name,
 	)

@@ -134,7 +134,7 @@ var FirstCome = New(
 	text("first come, first served", "先来先得"),
 	text("a client with a slow connection could wait forever while others are served",
 		"网络慢的客户端可能永远等下去，别的客户端却来了又走"),
-	text("where is it written down who came first?", "谁先来的，记在哪里？"),
+	text("where is the order of arrival recorded?", "谁先来的，记在哪里？"),
 	func(s *Story) {
 		holder := s.Join("A").Acquire()
 		line := s.queue(s.Join("B"), s.Join("C"), s.Join("D"))
@@ -228,7 +228,7 @@ var Unrelated = New(
 			held = a.Start()
 			s.FailsIf(
 				!s.Soon(held.Returned),
-				"nobody holds the lock, and A waits; beside it: %v",
+				"nobody holds the lock, and A waits; the other names in the directory: %v",
 				s.Names(s.path),
 			)
 			s.FailsIf(held.Err() != nil, "with foreign znodes in the directory Lock returned: %v", held.Err())
@@ -286,7 +286,7 @@ var MadeOnce = New(
 var ManyShare = New(
 	text("many goroutines share one lock", "许多 goroutine 共用一把锁"),
 	text("two goroutines that use one lock would hold it at once", "共用一把锁的两个 goroutine 会同时持有锁"),
-	text("which of the lock's fields do two callers at once read and write?", "这把锁的哪些字段，会被两个调用者同时读写？"),
+	text("which fields of the lock do two concurrent callers read and write?", "这把锁的哪些字段，会被两个调用者同时读写？"),
 	func(s *Story) {
 		a := s.Join("A")
 		held, second := a.Acquire(), a.Start()
@@ -349,14 +349,14 @@ func (s *Story) gone(znode, why string) {
 		_, there := s.Owner(znode)
 		return !there
 	})
-	s.FailsIf(!gone, "%s stays, for %s", znode, why)
+	s.FailsIf(!gone, "%s still exists, because %s", znode, why)
 }
 
 var UnlockTooMany = New(
 	text("Unlock without the lock returns an error", "没有持有锁，Unlock 会报错"),
 	text("a caller that releases a lock it does not hold would not learn of its mistake",
 		"调用者释放了自己并不持有的锁，却不知道出了错"),
-	text("how does Unlock know that the lock is held? And does its error name the lock, as an error from failed does?",
+	text("how does Unlock know that the lock is held? And does its error name the lock, as failed does for other errors?",
 		"Unlock 怎样知道锁是否被持有？它的错误里写明是哪把锁了吗（见 failed）？"),
 	func(s *Story) {
 		a := s.Join("A")

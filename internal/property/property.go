@@ -211,7 +211,7 @@ func expect(t *testing.T, subject Subject, want Verdict, properties []*Property)
 				return checkFor(patienceAlone, server, subject, p)
 			})
 			if r.Verdict == Stuck {
-				t.Fatalf("%s: no verdict, not even alone: %s. The last requests: %s. Is this machine too busy? "+
+				t.Fatalf("%s: no verdict, even when the check ran alone: %s. The last requests: %s. Is this machine too busy? "+
 					"Or does the lock wait for something that never happens?", subject.Name, r, r.Asked)
 			}
 			if r.Verdict == No && want == No { // a ✗ would look as if the test had failed
@@ -246,7 +246,7 @@ func (s *Story) Holds(evidence string, args ...any) { s.verdict(Yes, evidence, a
 // no verdict, because the lock may be right.
 func (s *Story) Fails(evidence string, args ...any) {
 	if accident := s.accident(); accident != "" {
-		s.Fatalf("%s, which the story had not asked for; then %s", accident, fmt.Sprintf(evidence, args...))
+		s.Fatalf("%s, which this check did not cause; then %s", accident, fmt.Sprintf(evidence, args...))
 	}
 	s.verdict(No, evidence, args)
 }

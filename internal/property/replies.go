@@ -85,7 +85,7 @@ var LostDeleteReply = New(
 			zktest.AwaitChan(s.Zoo, "A's delete to be lost", lost.Sprung())
 			if err != nil {
 				s.Fails(
-					"A's delete was carried out and the reply lost: Unlock returned %q, "+
+					"A's delete, or the reply to it, was lost: Unlock returned %q, "+
 						"left at the server: %v, and a second Unlock returned: %v",
 					err,
 					s.left(a),
@@ -130,7 +130,7 @@ var UnlockRepeated = New(
 // One goroutine of A holds the lock. Another one calls Lock of the same lock. First its create is
 // lost on the way to the server, and then the reply on the way back.
 var OwnPlace = New(
-	text("a lost create takes nobody else's place", "create 丢失时不会占用别人的位置"),
+	text("a call whose create was lost does not use the znode of another call", "create 丢失时不会占用别人的位置"),
 	text("two goroutines would hold the lock at once, both with the znode of the first",
 		"两个 goroutine 会凭第一个 goroutine 的 znode 同时持有锁"),
 	text("you look for your znode by its name: which other calls have created znodes with such a name?",
@@ -173,14 +173,14 @@ var OwnPlace = New(
 			}
 			a.Tap.Restore() // removes a trap that was not sprung
 		}
-		s.Holds("a second goroutine's create was lost twice, and it never got the lock beside the first")
+		s.Holds("a second goroutine's create was lost twice, and it never got the lock while the first held it")
 	})
 
 // A's connection breaks at its create. When A reconnects, it learns that its session has expired.
 // The server deletes the znode of the old session later. B arrives after that.
 var OldZnode = New(
 	text("a znode of an old session holds no place in the queue", "旧会话的 znode 不算队列里的位置"),
-	text("the server deletes it with the old session, and another client gets the lock beside its creator",
+	text("the server deletes it with the old session, and another client gets the lock while its creator still works",
 		"它会随旧会话一起删除，于是另一个客户端也拿到锁"),
 	text("you find a znode with your name: whose session does it belong to?",
 		"你找到一个名字是自己的 znode：它属于哪个会话？"),
@@ -273,7 +273,7 @@ var KeptCreate = New(
 // request, so its list waits in the client. Each A learns that its session has expired, and the client sends a list
 // in the next one. The server deletes the znode of the old session later.
 var KeptList = New(
-	text("a list that is sent in the next session lets nobody in", "推迟到下一个会话才发出的列表请求，不会误放行"),
+	text("a list that is sent in the next session gives nobody the lock", "推迟到下一个会话才发出的列表请求，不会误放行"),
 	text("it still shows the znode of the old session; when the server deletes that znode, "+
 		"another client gets the lock, and the holder is not notified",
 		"列表里还有旧会话的 znode：它随后被删，别人拿到锁，而持有者没有得到通知"),
@@ -284,7 +284,7 @@ var KeptList = New(
 		b.Acquire().Release() // makes the directory
 		a := s.JoinAs("A", Seat{Through: expiresOnce()})
 		if !a.HasHolds() {
-			s.void("the lock has no holds, and nothing tells of a loss")
+			s.void("the lock has no holds, so no client is notified of a loss")
 		}
 		s.losesItsList(a, b)
 
@@ -343,7 +343,7 @@ func (s *Story) keepsBusy(m *zktest.Member) {
 		_, _, err := m.Exists(s.Root)
 		return err
 	})
-	zktest.AwaitChan(s.Zoo, m.Name+"'s line to be busy", busy.Sprung())
+	zktest.AwaitChan(s.Zoo, m.Name+"'s connection to be busy", busy.Sprung())
 }
 
 // fewAnswers is how many answers of the server a story waits for, so that a request gets as far as the client's
@@ -384,7 +384,7 @@ var LineBreaks = New(
 				)
 				s.mustWait(waiting, how, "lost its connection")
 			}
-			_ = s.givesUp(waiting, "B kept waiting after a broken line")
+			_ = s.givesUp(waiting, "B kept waiting after its connection broke")
 			b.Tap.Restore()
 		}
 		last := s.queue(b)[0]
@@ -419,7 +419,7 @@ var LaggingServer = onThree(New(
 		catchUp()
 		s.letIn(
 			call,
-			"A's create was lost and carried out, and the server to which A reconnected did not know of it (%d names there)",
+			"the reply to A's create was lost, and the server to which A reconnected did not know of the create (%d names there)",
 			before,
 		)
 		left := s.Names(s.dir)

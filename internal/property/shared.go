@@ -32,7 +32,8 @@ var Shared = New(
 		fourth := read(s.Join("reader 4"))
 		s.mustWait(fourth, fourth.Waits(), "overtook a waiting writer")
 		beside := read(r1) // another goroutine, with the same lock
-		s.mustWait(beside, beside.Waits(), "overtook a waiting writer, for another goroutine read with the same lock,")
+		s.mustWait(beside, beside.Waits(),
+			"read in another goroutine, called RLock in this one, and overtook a waiting writer,")
 		_ = s.givesUp(beside, "it waits behind a writer")
 		for _, r := range []*zktest.Turn{first, second} {
 			s.mustWait(writing, writing.StillWaits(), "wrote while somebody read")
@@ -74,7 +75,7 @@ var Upgrade = New(
 		s.FailsIf(refusal == nil, "A reads, asks to write, and gets the lock: a second reader would get it as well")
 		waiting := s.queue(b)[0]
 		if err := reads.Unlock(); err != nil {
-			s.Fails("A was refused (%v), and its RUnlock returned: %v", refusal, err)
+			s.Fails("A was refused (%v), and the Unlock of its reader's hold returned: %v", refusal, err)
 		}
 		s.FailsIf(
 			!s.Soon(func() bool { return len(s.left(a)) == 0 }),
@@ -86,7 +87,8 @@ var Upgrade = New(
 		again := b.StartIn(inside.Context())
 		s.letIn(again, "B writes, reads within its hold, and asks to write within that")
 		s.Holds(
-			"A read, asked to write, and Lock returned %q; a writer waited until A released, and wrote, read and wrote",
+			"A read, asked to write, and Lock returned %q; a writer waited until A released; "+
+				"within its hold it read, and wrote again",
 			refusal,
 		)
 	})
@@ -121,7 +123,7 @@ var ReaderStays = New(
 		s.letIn(first, "A released, and B waits to read")
 		s.letIn(
 			second,
-			"A released, and B reads, whose session had expired while it waited; the queue was %v",
+			"A released; B reads, although its session had expired while it waited; the queue was %v",
 			queue,
 		)
 		s.Holds("B's session expired while it waited to read; later B and C read together")

@@ -25,7 +25,7 @@ func Roles(t T, ensemble *zkserver.Ensemble) (leader *zkserver.Peer, followers [
 		var err error
 		leader, followers, err = ensemble.Roles(ctx)
 		if err = cmp.Or(err, ctx.Err()); err != nil {
-			t.Fatalf("three servers, of which two follow: %d do; %v", len(followers), err)
+			t.Fatalf("want three servers, two of them followers; followers: %d; %v", len(followers), err)
 		}
 	}
 	return leader, followers

@@ -91,7 +91,7 @@ func (t *Turn) Err() error {
 	select {
 	case <-t.done:
 	case <-t.zoo.Ctx.Done():
-		t.zoo.t.Fatalf("timed out waiting for %s's Lock to return: it has asked last %v: %v",
+		t.zoo.t.Fatalf("timed out waiting for %s's Lock to return; its last request: %v: %v",
 			t.Name, t.LastAsked(), context.Cause(t.zoo.Ctx))
 	}
 	return t.err
@@ -259,7 +259,7 @@ func (t *Turn) MustWait(why string, args ...any) {
 	t.zoo.t.Helper()
 	t.Waits()
 	if how := t.StillWaits(); how != Silently {
-		t.zoo.t.Fatalf("%s %v (error: %v), and should wait silently, for %s; the queue: %v",
+		t.zoo.t.Fatalf("%s %v (error: %v), but should wait silently; the reason: %s; the queue: %v",
 			t.Name, how, t.err, fmt.Sprintf(why, args...), t.Queue())
 	}
 }

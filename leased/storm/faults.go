@@ -31,19 +31,19 @@ var serverFaults = []serverFault{
 		time.Sleep(d)
 		return errors.Join(err, at.leader.Restart(ctx))
 	}},
-	{"leader stopped", func(_ context.Context, at servers, d time.Duration) error { return pause(at.leader, d) }},
-	{"follower stopped", func(_ context.Context, at servers, d time.Duration) error { return pause(at.followers[0], d) }},
+	{"leader paused", func(_ context.Context, at servers, d time.Duration) error { return pause(at.leader, d) }},
+	{"follower paused", func(_ context.Context, at servers, d time.Duration) error { return pause(at.followers[0], d) }},
 	{"all servers restarted", func(ctx context.Context, at servers, _ time.Duration) error {
 		return zkserver.StartAgain(ctx, at.all)
 	}},
-	{"holder's server cut off from the others", func(_ context.Context, at servers, d time.Duration) error {
+	{"holder's server partitioned from the others", func(_ context.Context, at servers, d time.Duration) error {
 		server := at.holders()
 		server.CutOff()
 		time.Sleep(sessionTimeout + d) // longer than a session lives
 		server.Rejoin()
 		return nil
 	}},
-	{"leader cut off, the others elect another", func(ctx context.Context, at servers, d time.Duration) error {
+	{"leader partitioned, the others elect another", func(ctx context.Context, at servers, d time.Duration) error {
 		at.leader.CutOff()
 		err := zkserver.StartAgain(ctx, at.followers)
 		time.Sleep(sessionTimeout + d)
@@ -72,14 +72,14 @@ type Fault struct {
 	For    time.Duration
 }
 
-const stopped = "process stopped"
+const stopped = "process paused"
 
 var clientFaults = []clientFault{
-	{"client cut off", (*wiretap.Tap).Cut},
+	{"client disconnected", (*wiretap.Tap).Cut},
 	{"client's network silent", (*wiretap.Tap).Silence},
 	{"connections closed", (*wiretap.Tap).HangUp},
 	{"requests arrive late", func(t *wiretap.Tap) { t.HoldRequest(wiretap.Any, 1) }},
-	{"answers arrive late", func(t *wiretap.Tap) { t.HoldReply(wiretap.Any, 1) }},
+	{"replies arrive late", func(t *wiretap.Tap) { t.HoldReply(wiretap.Any, 1) }},
 	{"reply to create lost", func(t *wiretap.Tap) { t.LoseReply(wiretap.Create, 1) }},
 	{"reply to delete lost", func(t *wiretap.Tap) { t.LoseReply(wiretap.Delete, 1) }},
 	{stopped, nil},

@@ -78,10 +78,10 @@ func (s *storm) print() (isRight bool) {
 	row("uses that the store refused", func(_ int, v verdict) any { return v.refused })
 	row("  of them, by holders that were not notified yet", func(_ int, v verdict) any { return v.alive })
 	row("increments lost", func(_ int, v verdict) any { return v.lost })
-	row("a lock, as porcupine judges", func(_ int, v verdict) any { return rightOrWrong(v.lockIsRight) })
-	row("the number it guards, as porcupine judges", func(_ int, v verdict) any { return rightOrWrong(v.numberIsRight) })
+	row("the lock's history, checked by porcupine", func(_ int, v verdict) any { return rightOrWrong(v.lockIsRight) })
+	row("the number's history, checked by porcupine", func(_ int, v verdict) any { return rightOrWrong(v.numberIsRight) })
 	if !isRight {
-		fmt.Fprintf(s.out, "\nA production lock was wrong. For the same faults: make storm TIME=%v SEED=%d\n",
+		fmt.Fprintf(s.out, "\nA production lock was wrong. To repeat the same faults: make storm TIME=%v SEED=%d\n",
 			s.Length, s.Seed)
 	}
 	return isRight

@@ -152,5 +152,5 @@ func (s *store) faultAt(client int, at time.Time) string {
 			return f.what
 		}
 	}
-	return "no fault near"
+	return "no fault at that time"
 }

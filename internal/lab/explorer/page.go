@@ -89,7 +89,11 @@ func (p Page) Write(w io.Writer) error {
 			return err
 		}
 		page.More = template.HTML(more.String())
-		page.Parts = []stage.Part{{ID: "walk", Title: text("Find a wrong interleaving yourself", "自己找出错误的交错次序")}}
+		title := text("Walk through the interleavings yourself", "自己走一遍交错次序")
+		if p.Result.Wrong > 0 {
+			title = text("Find a wrong interleaving yourself", "自己找出错误的交错次序")
+		}
+		page.Parts = []stage.Part{{ID: "walk", Title: title}}
 	}
 	return page.Write(w)
 }
@@ -124,7 +128,7 @@ func (p Page) intro(kinds int) template.HTML {
 		p.Settings.Clients, p.Settings.Faults, p.Result.Orders)
 	found := text("All of them are right.", "它们全都正确。")
 	if kinds > 0 {
-		found = lang.Of("%d of them are wrong, in %d ways. The gravest comes first.",
+		found = lang.Of("%d of them are wrong, in %d ways. The most serious comes first.",
 			"其中 %d 种有错，错误分为 %d 类，最严重的排在最前面。", p.Result.Wrong, kinds)
 	}
 	return stage.Say(promise) + stage.Say(lang.Of("%s%s", "%s%s", played, found))

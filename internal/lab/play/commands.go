@@ -261,10 +261,10 @@ var refusals = []struct {
 	{[]string{"stop"}, (*client).isStopped, "is stopped already"},
 	{[]string{"continue"}, func(c *client) bool { return !c.isStopped() }, "is not stopped"},
 	{[]string{"cut", "restore", "losecreate", "losedelete"}, (*client).isStopped,
-		"is stopped, and only its own process can change its line"},
-	{[]string{"cut"}, func(c *client) bool { return c.Line == stage.Cut }, "is cut off already"},
+		"is stopped, and only its own process can change its connection"},
+	{[]string{"cut"}, func(c *client) bool { return c.Line == stage.Cut }, "is disconnected already"},
 	{[]string{"restore"}, func(c *client) bool { return c.Line != stage.Cut && len(c.Armed) == 0 },
-		"has a line that works already"},
+		"has a connection that works already"},
 }
 
 func (c *client) isStopped() bool { return c.Process == stage.Stopped }

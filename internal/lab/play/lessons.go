@@ -90,7 +90,7 @@ var lessons = []lesson{
 				"杀掉持有锁的客户端 0。"), Do: "kill", done: killed},
 			{Text: text(
 				"Wait: the server ends the session when it has heard nothing from client 0 for 5 seconds, "+
-					"counted from its last message. The ring around the client shows how much of them is left.",
+					"counted from its last message. The ring around the client shows how much of this time is left.",
 				"等一等：从客户端 0 的最后一条消息算起，服务器 5 秒没有再收到消息，就会结束它的会话。"+
 					"客户端四周的圆环显示还剩多少时间。"),
 				done: func(b *side) bool { return b.over(0) },
@@ -143,7 +143,7 @@ var lessons = []lesson{
 					}
 					return lang.Of(
 						"The server has deleted the znode of client 0 with its session, and client 1 holds the lock. "+
-							"But waiting costs: until then the clients sent %d requests, for they poll.",
+							"But waiting costs: until then the clients sent %d requests, because they poll.",
 						"服务器结束了客户端 0 的会话，同时删除了它的 znode，客户端 1 持有锁。"+
 							"但是等待有代价：客户端一直在轮询，到那时已经发了 %d 个请求。", b.Counters().Requests)
 				}},
@@ -183,7 +183,7 @@ var lessons = []lesson{
 						return lang.Of("%s, and %s: client 1 alone, and it holds the lock.",
 							"%s，%s：只有客户端 1，它现在持有锁。", told, listed)
 					}
-					return lang.Of("%s, and %s. Only client 1 got the lock: the others looked for nothing.",
+					return lang.Of("%s, and %s. Only client 1 got the lock: the other lists were useless.",
 						"%s，%s。只有客户端 1 拿到了锁，其余的客户端都白白检查了一次。", told, listed)
 				}},
 		},
@@ -195,7 +195,7 @@ var lessons = []lesson{
 			"服务器创建了 znode，客户端却不知道。这个 znode 由谁删除？"),
 		Situation: text(
 			"Client 0 holds the lock, in step 4 on the left and in step 5 on the right. "+
-				"Client 1 will ask for a znode: the server will create it, and then the line breaks, so that the reply is lost.",
+				"Client 1 will ask for a znode: the server will create it, and then the connection breaks, so that the reply is lost.",
 			"客户端 0 持有锁，左边是第 4 步，右边是第 5 步。接下来，客户端 1 请求创建 znode："+
 				"服务器会创建它，随后连接断开，响应也就丢失了。"),
 		left:    "4",

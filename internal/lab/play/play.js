@@ -7,7 +7,7 @@ const ARMED = {
   delaylist: text("next list will be late", "下次列目录的响应将迟到"),
 };
 const QUICK = { idle: "lock", waits: "giveup", holds: "unlock", reads: "unlock" }; // the button beside a client
-const STATES = { up: text("up", "正常"), killed: text("killed", "已被杀"), stopped: text("stopped", "已停住"), cut: text("cut off", "被切断") };
+const STATES = { up: text("up", "正常"), killed: text("killed", "已被杀"), stopped: text("stopped", "已停住"), cut: text("partitioned", "被切断") };
 const PROCESS = { starting: text("starting", "正在启动"), running: text("running", "运行中"), stopped: text("stopped", "已停住"), dead: text("dead", "已结束") };
 const NO_MAJORITY = [
   text("None of the three servers answers: nothing can be read or written, and sessions cannot end.",
@@ -216,7 +216,7 @@ class Board {
         ...(b.breaks ? [make(is.step ? "a" : "span", is.step ? { href: this.chapter(), target: "_blank" } : {}, say(`The broken promise: ${service.properties[b.breaks].en}.`, `违背的承诺：${service.properties[b.breaks].zh}。`))] : [])))]);
     const now = performance.now();
     const queue = [...this.nodes.values()].filter((n) => there(n, now)).sort((m, n) => m.name.match(/\d*$/)[0] - n.name.match(/\d*$/)[0] || m.from - n.from);
-    const shown = queue.slice(0, LISTED).map((n) => make("li", { className: inside(this.state(n.owner)) ? "in" : "" }, brief(n.name), make("b", {}, ` ${n.owner < 0 ? say("of nobody here", "不属于这里的任何人") : clientName(n.owner)}`)));
+    const shown = queue.slice(0, LISTED).map((n) => make("li", { className: inside(this.state(n.owner)) ? "in" : "" }, brief(n.name), make("b", {}, ` ${n.owner < 0 ? say("of no client here", "不属于这里的任何人") : clientName(n.owner)}`)));
     if (!queue.length) shown.push(make("li", {}, say("empty", "空")));
     if (queue.length > LISTED) shown.push(make("li", { className: "more" }, say(`and ${queue.length - LISTED} more`, `还有 ${queue.length - LISTED} 个`)));
     fill(root.querySelector(".ls ol"), shown);
@@ -461,7 +461,7 @@ function lesson() {
   const more = button({ do: "lesson", n: String(l.n) }, say("Once more", "再来一次"));
   const last = l.n < lessons.length ? [] : [make("p", {}, say("That was the last lesson. Build these locks yourself: ", "课程到此结束。接下来自己写这些锁："), make("code", { translate: false }, "make exercise"))];
   const isCatchingUp = aim && isSet() && course.done < aim.tasks;
-  const ways = isCatchingUp ? [make("p", {}, say(`On the way to task ${aim.tasks + 1}: the page does again what comes before it.`, `正在回到任务 ${aim.tasks + 1}：页面把前面的任务重做一遍。`))] : over ? [...last, ...next, more, button({ do: "lessons" }, say("All lessons", "全部课程")), ...all] : strayed() ? [make("p", { className: "seen" },
+  const ways = isCatchingUp ? [make("p", {}, say(`On the way to task ${aim.tasks + 1}: the page repeats the earlier tasks.`, `正在回到任务 ${aim.tasks + 1}：页面把前面的任务重做一遍。`))] : over ? [...last, ...next, more, button({ do: "lessons" }, say("All lessons", "全部课程")), ...all] : strayed() ? [make("p", { className: "seen" },
     say("That is not what the task asks for. See what happens now; then go on, or begin again.", "这不是任务要求的操作。请看看它的结果，然后继续，或者重来。")), more] : [];
   $("sweep").hidden = !(over && l.n === 3);
   if (!$("sweep").hidden) sweep();
@@ -560,7 +560,7 @@ function list() {
   const names = crowd().map((c) => c.name);
   chosen = Math.max(0, Math.min(chosen, names.length - 1));
   set($("heads"), names.length > 4 ? say(`${names.length} clients`, `${names.length} 个客户端`) : say("client", "客户端"));
-  set($("head0"), pair ? say("left", "左边") : say("is", "状态"));
+  set($("head0"), pair ? say("left", "左边") : say("state", "状态"));
   $("head1").hidden = !pair;
   set($("head1"), say("right", "右边"));
   fill($("clients").querySelector("tbody"), names.map((name, i) => {
@@ -842,7 +842,7 @@ function guessIs(board, i) {
 // ---- Words that can be pressed ----
 
 const WORDS = [
-  [/ZooKeeper/, text("ZooKeeper: a service that keeps a small tree of data for many clients, and notifies them of changes. At work three or five servers keep it together; here it is one.", "ZooKeeper 是一种服务：它为许多客户端保管一棵小小的数据树，数据变化时通知它们。在生产环境里，由三台或五台服务器共同保管；这里只有一台服务器。")],
+  [/ZooKeeper/, text("ZooKeeper: a service that keeps a small tree of data for many clients, and notifies them of changes. In production, three or five servers each keep a copy; here there is one server, or three with SERVERS=3.", "ZooKeeper 是一种服务：它为许多客户端保管一棵小小的数据树，数据变化时通知它们。在生产环境里，由三台或五台服务器各保管一份；这里只有一台服务器，用 SERVERS=3 则有三台。")],
   [/sessions?\b|会话/, text("Session: what a server knows of a client. An idle client sends pings to keep it alive. When the servers have heard nothing from the client for the timeout, here 5 s, they end the session.", "会话：服务器对一个客户端的记录。客户端不断发送心跳。如果服务器在整个超时（这里是 5 秒）里没有收到客户端的消息，就结束会话。")],
   [/ephemeral|临时的/, text("Ephemeral: such a znode is deleted by the servers when the session that created it ends. Others stay until somebody deletes them.", "临时的：创建这种 znode 的会话结束时，服务器就删除它。其他的 znode 一直留到有人删除为止。")],
   [/znodes?\b/, text("Znode: a small file in the tree that ZooKeeper keeps. Here a lock is one znode, or a directory in which each client creates one.", "znode：ZooKeeper 保管的那棵树里的一个小文件。在这里，锁或者是一个 znode，或者是一个目录，每个客户端在目录里创建一个 znode。")],

@@ -5,7 +5,7 @@ const COMMANDS = {
   lock: text("Lock", "加锁"), unlock: text("Unlock", "解锁"), again: text("Lock again", "再次加锁"),
   giveup: text("Give up", "放弃"), read: text("Read", "读"), put: text("Write to store", "写入存储"),
   kill: text("Kill", "杀掉"), stop: text("Stop", "停住"), continue: text("Continue", "恢复"),
-  cut: text("Cut its line", "切断连接"), restore: text("Restore its line", "恢复连接"),
+  cut: text("Cut connection", "切断连接"), restore: text("Restore connection", "恢复连接"),
   losecreate: text("Lose create reply", "丢失 create 响应"), losedelete: text("Lose delete reply", "丢失 delete 响应"),
   delaylist: text("Delay next list", "推迟下次列目录的响应"),
 };

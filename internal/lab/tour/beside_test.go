@@ -33,7 +33,7 @@ func TestWhatALargeCrowdMeans(t *testing.T) {
 		t,
 		herd.Bystander.times(),
 		chain.Bystander.times(),
-		"the bystander's median wait, times quiet, in steps 3 and 4",
+		"the bystander's median wait, relative to quiet, in steps 3 and 4",
 	)
 	assert.Greater(
 		t,

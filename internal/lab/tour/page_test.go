@@ -245,8 +245,8 @@ func TestCells(t *testing.T) {
 		"19,000": {"kilobytes sent to them", chapter.About(19_123, 10)},
 		"1,000":  {"notifications", 1000},
 		"0.85":   {"kilobytes sent to them", chapter.About(0.85, 10)},
-		"≤ 1":    {"its median wait, times quiet", chapter.About(0.85, 10)},
-		"2.3":    {"its median wait, times quiet", chapter.About(2.3, 10)},
+		"≤ 1":    {"its median wait, relative to quiet", chapter.About(0.85, 10)},
+		"2.3":    {"its median wait, relative to quiet", chapter.About(2.3, 10)},
 		"–":      {"notifications", none},
 		"":       {"requests", ""},
 	} {

@@ -14,7 +14,7 @@ const screen = 110
 
 // PrintScore writes the scoreboard.
 func (rec *Recording) PrintScore(w io.Writer) {
-	fmt.Fprintf(w, "zklock, the tour: the lock of each step, beside other locks\n\n")
+	fmt.Fprintf(w, "zklock, the tour: the lock of each step, compared with other locks\n\n")
 	fmt.Fprintf(w, "  on    %s\n", rec.Origin)
 	fmt.Fprintf(w, "  date  %s, measured within %.0f s\n\n", rec.date(), rec.Took.Seconds())
 	if len(rec.measured("3w")) > 0 {
@@ -43,11 +43,12 @@ func (rec *Recording) PrintScore(w io.Writer) {
 		}
 	}
 	fmt.Fprintln(w, rule)
-	fmt.Fprintf(w, "%s  these waiters are never notified: they poll. A blank: not measured for this lock.\n", none)
+	fmt.Fprintf(w, "%s  these waiters poll: they are never notified, and a crowd of more than 100 is not measured.\n", none)
+	fmt.Fprintln(w, "A blank: not measured for this lock.")
 	fmt.Fprintln(w, "Each write, even one that fails, needs a majority of the servers. All counts are taken on the wire.")
 	if rec.Largest > 100 {
 		fmt.Fprintln(w, "A bystander does not use the lock. "+
-			"Times quiet: its wait, divided by its wait while the crowd is quiet.")
+			"Relative to quiet: its wait, divided by its wait while the crowd is quiet.")
 	}
 	fmt.Fprintf(w, "make tour MATRIX=1 shows every property of every lock; each step's README.md explains it.\n\n")
 	for _, lock := range rec.Locks {

@@ -105,10 +105,10 @@ func (rec *Recording) Score() (groups []Group) {
 		group(
 			lang.Of("a bystander reads and writes while %v are served", "%v 个等待者轮流拿锁时，旁观者在读和写", number(n)),
 			n,
-			beside(text("its median wait, times quiet", "等待时间的中位数，是平静时的几倍"),
+			beside(text("its median wait, relative to quiet", "等待时间的中位数，是平静时的几倍"),
 				func(c *Crowd) any { return machines(c.Bystander.times()) },
 			),
-			beside(text("kilobytes to others in one wait", "它每等一次响应，发给别的客户端的数据，KB"),
+			beside(text("kilobytes sent to others meanwhile", "它每等一次响应，发给别的客户端的数据，KB"),
 				func(c *Crowd) any { return kilobytes(c.Bystander.Meanwhile, 500) },
 			),
 		)

@@ -101,7 +101,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\nSee it, and find a wrong interleaving yourself: file://%s\n", drawn)
+	fmt.Printf("\nTo walk through the interleavings yourself: file://%s\n", drawn)
 	if open {
 		return stage.Open("file://" + drawn)
 	}
@@ -129,8 +129,8 @@ func read() (s explore.Settings, l locks.Choice, err error) {
 	step := flag.String("step", "4", "which lock: 3 to 6, 3w, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine")
 	flag.IntVar(&s.Clients, "clients", 2, "how many clients, at most 4")
 	flag.IntVar(&s.Readers, "readers", 0, "how many of them read")
-	flag.IntVar(&s.Faults, "faults", 1, "how many faults at most in an interleaving: 0, 1 or 2")
-	flag.IntVar(&s.Switches, "switches", explore.Unbound, "how often at most a client is interrupted")
+	flag.IntVar(&s.Faults, "faults", 1, "the largest number of faults in an interleaving: 0, 1 or 2")
+	flag.IntVar(&s.Switches, "switches", explore.Unbound, "the largest number of times that a client is interrupted")
 	flag.BoolVar(&open, "open", false, "opens the page with the shortest wrong interleaving")
 	if err := process.ParseFlags(flag.CommandLine, os.Args[1:]); err != nil {
 		return s, l, err
@@ -157,7 +157,7 @@ func progress() func(explore.Result) {
 	begun := time.Now()
 	last := begun
 	return func(r explore.Result) {
-		text := fmt.Sprintf("played %d interleavings, of which %d are wrong; beginnings still to play: %d",
+		text := fmt.Sprintf("played %d interleavings, of which %d are wrong; branches still to play: %d",
 			r.Orders, r.Wrong, r.Waiting)
 		switch {
 		case isTerminal && r.Waiting == 0:
@@ -190,7 +190,7 @@ func report(out io.Writer, r explore.Result, took time.Duration, isStopped bool)
 		f := r.Findings[invariant]
 		story := strings.Join(f.Shortest.Tell(), "\n")
 		if story == last {
-			fmt.Fprintf(out, "\n✗ %s: in %d interleavings. The shortest is the same one.\n", invariant, f.Orders)
+			fmt.Fprintf(out, "\n✗ %s: in %d interleavings. The shortest is the one above.\n", invariant, f.Orders)
 			continue
 		}
 		fmt.Fprintf(out, "\n✗ %s: in %d interleavings. The shortest:\n", invariant, f.Orders)

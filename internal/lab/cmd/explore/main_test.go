@@ -96,7 +96,7 @@ func TestReport(t *testing.T) {
 		assert.Contains(
 			t,
 			said,
-			"✗ nobody holds the lock, and a client waits forever: in 4 interleavings. The shortest is the same one.",
+			"✗ nobody holds the lock, and a client waits forever: in 4 interleavings. The shortest is the one above.",
 		)
 		assert.Equal(t, 1, strings.Count(said, "In the end:"))
 
