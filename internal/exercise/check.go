@@ -233,7 +233,7 @@ func answerOf(p *property.Property, r property.Result) answer {
 		a.ask = lang.Text{
 			EN: "is this machine busy? Or does your lock wait for something that never happens: " +
 				"what should wake it, and whose znode still exists?",
-			ZH: "是不是这台机器太忙？或者，你的锁在等一个永远不会来的通知：该由谁唤醒它？谁的 znode 还在？",
+			ZH: "是不是这台机器太忙？或者，你的锁在等一件永远不会发生的事：该由谁唤醒它？谁的 znode 还在？",
 		}
 	}
 	return a

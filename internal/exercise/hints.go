@@ -142,7 +142,7 @@ func hintForOwn(wrong mistake) lang.Text {
 		"Your lock has all properties. What is left is TestMine: which calls show the difference between your lock and "+
 			"%[1]v? In %[1]v, %[2]v. "+
 			"docs/mistakes.md shows its code.",
-		"你的锁已具备所有性质，只剩 TestMine：哪几次调用能区分你的锁和 %[1]v？%[2]v。代码见 docs/mistakes.zh-CN.md。",
+		"你的锁已具备所有性质，只剩 TestMine：哪几次调用能区分你的锁和 %[1]v？%[1]v 的错误是：%[2]v。它的代码见 docs/mistakes.zh-CN.md。",
 		wrong.key, wrong.what,
 	)
 }

@@ -63,7 +63,7 @@ var semaphoreProperties = []*property.Property{
 			s.outside("D")
 			s.Holds("A and B got a permit, C got one when B had left, and D did not")
 		}),
-	asked(lang.Of("whichever holder leaves, its permit is free again", "无论谁离开，都会空出位置"),
+	asked(lang.Of("whichever holder leaves, its permit is free again", "无论哪个持有者离开，它的许可都会空出来"),
 		lang.Of("which of the clients with a permit must leave, so that a waiter gets a permit?",
 			"持有许可的客户端当中，哪一个离开，等待者就能拿到许可？"),
 		func(s story) {

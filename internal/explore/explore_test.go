@@ -138,7 +138,7 @@ func TestTheLostReplyOfStep4IsFoundEachTime(t *testing.T) {
 	f, found := first.Findings["nobody holds the lock, and a client waits forever"]
 	require.True(t, found, "what is wrong: %v", first.Broken())
 	told := f.Shortest.Tell()
-	assert.Contains(t, told[0], "A asks: create /lock/lock-: the REPLY IS LOST")
+	assert.Contains(t, told[0], "A asks: create /lock/lock-. The REPLY IS LOST")
 	assert.Contains(t, told[len(told)-1], "B waits forever")
 }
 

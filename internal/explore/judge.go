@@ -34,7 +34,7 @@ var Chinese = map[string]string{
 	notAllowed:  "有一次调用不该失败却失败了",
 	hidesLoss:   "会话已经结束，Unlock 却没有报告",
 	tokenTooLow: "有一个令牌不大于前一个",
-	wakesMany:   "一次释放唤醒了不止一个",
+	wakesMany:   "一次释放唤醒了不止一个客户端",
 	asksOn:      "有一个客户端无休止地轮询",
 }
 
@@ -55,7 +55,7 @@ var Should = map[string]lang.Text{
 	},
 	leftBehind: {
 		EN: "A client that has left should leave no znode in the queue: it would block all clients behind it.",
-		ZH: "客户端离开以后，队列里不该留下它的 znode：那会挡住后来的所有人。",
+		ZH: "客户端离开以后，队列里不该留下它的 znode：那会挡住排在后面的所有客户端。",
 	},
 	tokenTooLow: {
 		EN: "Each holder should get a greater token than the one before, so that a store can refuse a late write.",

@@ -294,7 +294,7 @@ func (p *player) do(ch, first choice) error {
 	case expires:
 		p.story.chosen(c.name,
 			"%s's SESSION EXPIRES: the server deletes its znode, if it has one, and the client does not know it yet",
-			"%s 的会话过期：如果它有 znode，服务器就删除，客户端还不知道")
+			"%s 的会话过期：服务器删除它的 znode（如果有），而客户端还不知道")
 		return errors.Join(c.expire(p.Servers[0]), p.looks())
 	case givesUp:
 		p.story.chosen(c.name, "%s GIVES UP", "%s 放弃等待")

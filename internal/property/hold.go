@@ -88,7 +88,7 @@ var LostApart = New(
 var ToldOfLoss = New(
 	text("the holder learns that its connection is lost", "连接断开时会通知持有者"),
 	text("a holder whose session has ended continues to write while the next holder also writes",
-		"会话已经失效的持有者还在写，下一个持有者也在写"),
+		"会话已经结束的持有者还在写，下一个持有者也在写"),
 	text("what does the client know, and when, while it cannot reach the server?",
 		"客户端连不上服务器时，它知道什么？什么时候知道？"),
 	func(s *Story) {

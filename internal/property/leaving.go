@@ -226,7 +226,7 @@ var FailsClean = New(
 
 // A holds, B waits, C waits behind B. Somebody deletes B's znode, and A releases.
 var NotBeside = New(
-	text("a waiter whose znode was deleted does not get the lock while another client holds it", "znode 被删的等待者，不会在别人持锁时拿到锁"),
+	text("a waiter whose znode was deleted does not get the lock while another client holds it", "等待者的 znode 被删除以后，它不会在别人持锁时拿到锁"),
 	text("it has no place in the queue, finds no predecessor, and takes that for its turn",
 		"它已经不在队列里，却以为前面没有别的节点就轮到自己"),
 	text("your own znode is not in the list: whose turn is it?", "列表里没有自己的 znode：轮到谁了？"),
@@ -327,7 +327,7 @@ func (s *Story) saysSo(b *zktest.Member, err error) {
 var Tries = New(
 	text("TryLock does not wait, and leaves nothing behind", "尝试加锁不等别人，也不留残余"),
 	text("a caller that must not wait would wait, or would leave a znode that blocks the queue",
-		"不愿等待的调用者会一直等下去，或者留下一个无主的 znode，堵住队列"),
+		"不愿等待的调用者会一直等下去，或者留下一个已经没有人用的 znode，堵住队列"),
 	text("the context that was given to TryLock ends: what ends with it, and what must not?",
 		"传给 TryLock 的 context 结束了：什么随之结束？什么不该结束？"),
 	func(s *Story) {
@@ -372,7 +372,7 @@ var TryLost = New(
 	text("the caller goes on without the lock, but its znode would become the first in the queue and block everyone",
 		"调用者没有拿到锁就离开了，它的 znode 却会排到最前，把锁堵住"),
 	text("TryLock has returned ErrLocked: what keeps trying until the znode is deleted?",
-		"TryLock 已经返回，说锁被持有：由谁继续删除，直到 znode 确实不在？"),
+		"TryLock 已经返回 ErrLocked：由谁继续重试，直到 znode 确实删除？"),
 	func(s *Story) {
 		a, b := s.writerAs("A", Seat{}), s.Join("B")
 		if b.TryLock == nil {

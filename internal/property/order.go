@@ -20,7 +20,7 @@ var OneHolder = New(
 	text("one holder at a time", "同一时刻只有一个持有者"),
 	text("two holders at once overwrite each other's data", "同时有两个持有者，就会互相覆盖对方写的数据"),
 	text("when does Lock return, and how does it know by then that no other client holds the lock?",
-		"Lock 什么时候返回？返回时，由什么得知没有别的客户端持有锁？"),
+		"Lock 什么时候返回？这时，它凭什么断定没有别的客户端持有锁？"),
 	func(s *Story) {
 		a, b, c, d := s.Join("A"), s.Join("B"), s.Join("C"), s.Join("D")
 		held := a.Acquire()
@@ -314,7 +314,7 @@ var ManyShare = New(
 
 // A holds, B waits, and somebody writes into their znodes. B gives up, A releases.
 var WhateverIsInIt = New(
-	text("a znode is deleted, whatever its data", "znode 里无论写了什么，都能删除"),
+	text("a znode is deleted, whatever its data", "无论写了什么数据，znode 都能删除"),
 	text("a znode with data that somebody wrote into it would stay forever", "有人往 znode 里写了数据，它就再也删不掉"),
 	text("which version does the delete ask for?", "删除时要求的是哪个版本？"),
 	func(s *Story) {
@@ -357,7 +357,7 @@ var UnlockTooMany = New(
 	text("a caller that releases a lock it does not hold would not learn of its mistake",
 		"调用者释放了自己并不持有的锁，却不知道出了错"),
 	text("how does Unlock know that the lock is held? And does its error name the lock, as failed does for other errors?",
-		"Unlock 怎样知道锁是否被持有？它的错误里写明是哪把锁了吗（见 failed）？"),
+		"Unlock 怎样知道锁是否被持有？它返回的错误写明是哪把锁了吗，像 failed 给出的错误那样？"),
 	func(s *Story) {
 		a := s.Join("A")
 		if !a.HasHolds() { // a lock with holds has no Unlock to call
@@ -372,7 +372,7 @@ var UnlockTooMany = New(
 // A holds, and somebody deletes its znode.
 var LostTold = New(
 	text("Unlock reports that the lock was lost", "锁丢失时，Unlock 会报告"),
-	text("the caller would believe that no other client has held the lock meanwhile", "调用者会以为没有别的客户端持有过锁"),
+	text("the caller would believe that no other client has held the lock meanwhile", "调用者会以为，其间没有别的客户端持有过锁"),
 	text("delete returns NoNode: who deleted your znode, and when?",
 		"删除得到的响应是 NoNode：你的 znode 是谁删除的？什么时候？"),
 	func(s *Story) {

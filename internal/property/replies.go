@@ -74,7 +74,7 @@ var LostCreateReply = New(
 var LostDeleteReply = New(
 	text("a lost reply to delete does no harm", "delete 的响应丢失无害"),
 	text("the holder does not know whether it has released the lock, or the lock is never released",
-		"持有者不知道锁有没有释放，或者锁永远没有释放"),
+		"持有者不知道锁有没有释放，或者锁一直释放不了"),
 	text("did the delete fail? What keeps trying until the outcome is known?", "delete 真的失败了吗？由谁继续重试，直到结果确定？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
@@ -134,7 +134,7 @@ var OwnPlace = New(
 	text("two goroutines would hold the lock at once, both with the znode of the first",
 		"两个 goroutine 会凭第一个 goroutine 的 znode 同时持有锁"),
 	text("you look for your znode by its name: which other calls have created znodes with such a name?",
-		"你按名字找自己的 znode：还有哪些调用也创建过这样的名字？"),
+		"你按名字找自己的 znode：还有哪些调用也创建过叫这种名字的 znode？"),
 	func(s *Story) {
 		a := s.Join("A")
 		a.Acquire().Release() // makes the directory
@@ -183,7 +183,7 @@ var OldZnode = New(
 	text("the server deletes it with the old session, and another client gets the lock while its creator still works",
 		"它会随旧会话一起删除，于是另一个客户端也拿到锁"),
 	text("you find a znode with your name: whose session does it belong to?",
-		"你找到一个名字是自己的 znode：它属于哪个会话？"),
+		"你找到一个 znode，名字正是你起的：它属于哪个会话？"),
 	func(s *Story) {
 		b := s.writerAs("B", Seat{})
 		b.Acquire().Release() // makes the directory
@@ -242,7 +242,7 @@ func (s *Story) endsOldSession(znodes []string) {
 var KeptCreate = New(
 	text("a create that is sent in the next session makes one znode", "推迟到下一个会话才发出的 create 只占一个位置"),
 	text("its creator takes the znode for one of the old session, queues up once more, and waits for itself",
-		"它的主人以为这个 znode 属于旧会话，于是重新排队，结果等的是自己"),
+		"创建它的客户端以为这个 znode 属于旧会话，于是重新排队，结果等的是自己"),
 	text("in which session was the create sent? Was it the one that you had before?",
 		"create 是在哪个会话里发出的？会话还是原来的吗？"),
 	func(s *Story) {
@@ -399,7 +399,7 @@ var LineBreaks = New(
 var LaggingServer = onThree(New(
 	text("a server that lags does no harm", "落后的服务器无害"),
 	text("a client that looks for its znode there finds none, creates a second one, and waits for the first",
-		"在那里找不到自己的 znode，于是再创建一个，然后等前一个"),
+		"客户端到那里找不到自己的 znode，于是再创建一个，结果排在自己的前一个 znode 后面"),
 	text("the server that answers you now may know less than the one before: how do you make it catch up?",
 		"现在响应你的服务器，进度可能落后于之前那台：怎样让它赶上？"),
 	func(s *Story) {

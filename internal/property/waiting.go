@@ -229,7 +229,7 @@ func (s *Story) mustWaitUnsettled(t *zktest.Turn, when string) {
 // A holds, B waits and is disconnected, and A releases. B's session lives on.
 var ReleasedWhileCutOff = New(
 	text("no release is missed while the connection is down", "断线期间的释放也不会错过"),
-	text("the waiter would wait for a notification that was never sent to it", "通知没有发给任何客户端，等待者却一直在等它"),
+	text("the waiter would wait for a notification that was never sent to it", "这个通知从来没有发给等待者，等待者却一直在等它"),
 	text("what sets the watch again on the new connection, and what if its znode was deleted meanwhile?",
 		"在新连接上由谁重新设置监听器？如果那个 znode 这时已经不在呢？"),
 	func(s *Story) {

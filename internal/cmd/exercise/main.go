@@ -220,7 +220,7 @@ func hint(name string) error {
 		return err
 	}
 	if e.Progress().Done {
-		say("%v is done. To compare it with ours: %s", "%v已完成。与我们的锁对比：%s", e.Title(), diff(e))
+		say("%v is done. To compare it with ours: %s", "%v：已完成。与我们的锁对比：%s", e.Title(), diff(e))
 		return nil
 	}
 	if _, err := e.Copy(); err != nil {

@@ -112,7 +112,7 @@ func (w *window) looksBack() {
 	w.Until(fmt.Sprintf(`!past.focus.decides && %s === %d`, index, at-1))
 	w.Says("#board0 .again span", "Shown again: an earlier moment.")
 	w.press("#language")
-	w.Contains("#board0 .again span", "重放：之前的某个时刻。")
+	w.Contains("#board0 .again span", "回放：之前的某个时刻。")
 	w.press("#language")
 	w.press("#later")
 	w.Until(fmt.Sprintf(`%s === %d`, index, at))

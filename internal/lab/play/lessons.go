@@ -181,7 +181,7 @@ var lessons = []lesson{
 					told, listed := notifications(b.Counters().Notifications), lists(b.Counters().Lists)
 					if b.Counters().Notifications == 1 {
 						return lang.Of("%s, and %s: client 1 alone, and it holds the lock.",
-							"%s，%s：只有客户端 1，它现在持有锁。", told, listed)
+							"%s，%s：收到通知和列目录的都是客户端 1，它现在持有锁。", told, listed)
 					}
 					return lang.Of("%s, and %s. Only client 1 got the lock: the other lists were useless.",
 						"%s，%s。只有客户端 1 拿到了锁，其余的客户端都白白检查了一次。", told, listed)
@@ -308,7 +308,7 @@ var lessons = []lesson{
 					return lang.Of("A write is waiting at client 0.", "客户端 0 有一次写入在等待。")
 				}},
 			{Text: text("Let client 0 continue.",
-				"让客户端 0 继续运行。"), Do: "continue", done: func(b *side) bool { return len(b.Store.Log) > 1 },
+				"让客户端 0 恢复运行。"), Do: "continue", done: func(b *side) bool { return len(b.Store.Log) > 1 },
 				seen: func(b *side) lang.Text {
 					if b.Store.Log[0].OK {
 						return lang.Of(
@@ -364,7 +364,7 @@ var lessons = []lesson{
 				seen: func(b *side) lang.Text {
 					if b.isShared() {
 						return lang.Of("Clients 0, 1 and 2 have read at the same time. Now client 3, the writer, holds the lock alone.",
-							"客户端 0、1、2 同时读过了。现在写者客户端 3 独占锁。")
+							"客户端 0、1、2 已经一起读完。现在，写者（客户端 3）独占锁。")
 					}
 					return lang.Of("Client 0 has read. Now client 1 holds the lock, alone.",
 						"客户端 0 读过了。现在客户端 1 独自持有锁。")

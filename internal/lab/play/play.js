@@ -596,7 +596,7 @@ function list() {
 function state(b, i) {
   const r = b.is.rows[i];
   if (!r) return ["–"];
-  return [isWrong(b, i) ? say("believes it holds", "以为自己持有") : stateName(b.state(i), b.owns(i)), ...(r.token && inside(b.state(i)) ? [make("small", { className: "token" }, say(`token ${tokenName(r.token)}`, `令牌 ${tokenName(r.token)}`))] : []),
+  return [isWrong(b, i) ? say("believes it holds", "以为自己持有锁") : stateName(b.state(i), b.owns(i)), ...(r.token && inside(b.state(i)) ? [make("small", { className: "token" }, say(`token ${tokenName(r.token)}`, `令牌 ${tokenName(r.token)}`))] : []),
     ...(r.armed ?? []).map((a) => make("small", {}, say(ARMED[a]))), ...(r.said && !r.is.startsWith("told") ? [make("small", { className: "said", title: r.said }, r.said)] : [])];
 }
 
@@ -705,8 +705,8 @@ function timeline() {
   for (const b of live()) {
     const band = b.root.querySelector(".again");
     band.hidden = !isPast;
-    set(band.querySelector("span"), past.focus?.decides ? say("Shown again: the decisive moment.", "重放：起决定作用的时刻。")
-      : say("Shown again: an earlier moment.", "重放：之前的某个时刻。"));
+    set(band.querySelector("span"), past.focus?.decides ? say("Shown again: the decisive moment.", "回放：起决定作用的时刻。")
+      : say("Shown again: an earlier moment.", "回放：之前的某个时刻。"));
   }
   const phase = isPast && past.stories[0].phases[past.clock.phaseAt(past.at)];
   const { focus } = past, place = focus && past.stories.indexOf(focus.story);
@@ -843,7 +843,7 @@ function guessIs(board, i) {
 
 const WORDS = [
   [/ZooKeeper/, text("ZooKeeper: a service that keeps a small tree of data for many clients, and notifies them of changes. In production, three or five servers each keep a copy; here there is one server, or three with SERVERS=3.", "ZooKeeper 是一种服务：它为许多客户端保管一棵小小的数据树，数据变化时通知它们。在生产环境里，由三台或五台服务器各保管一份；这里只有一台服务器，用 SERVERS=3 则有三台。")],
-  [/sessions?\b|会话/, text("Session: what a server knows of a client. An idle client sends pings to keep it alive. When the servers have heard nothing from the client for the timeout, here 5 s, they end the session.", "会话：服务器对一个客户端的记录。客户端不断发送心跳。如果服务器在整个超时（这里是 5 秒）里没有收到客户端的消息，就结束会话。")],
+  [/sessions?\b|会话/, text("Session: what a server knows of a client. An idle client sends pings to keep it alive. When the servers have heard nothing from the client for the timeout, here 5 s, they end the session.", "会话：服务器对一个客户端的记录。客户端空闲时发送心跳，维持会话。如果服务器在整个超时（这里是 5 秒）里没有收到客户端的消息，就结束会话。")],
   [/ephemeral|临时的/, text("Ephemeral: such a znode is deleted by the servers when the session that created it ends. Others stay until somebody deletes them.", "临时的：创建这种 znode 的会话结束时，服务器就删除它。其他的 znode 一直留到有人删除为止。")],
   [/znodes?\b/, text("Znode: a small file in the tree that ZooKeeper keeps. Here a lock is one znode, or a directory in which each client creates one.", "znode：ZooKeeper 保管的那棵树里的一个小文件。在这里，锁或者是一个 znode，或者是一个目录，每个客户端在目录里创建一个 znode。")],
   [/notified|notifications?\b|收到通知/, text("Notification: a client that has set a watch gets one message, once, when what it watches has changed.", "通知：客户端设置监听器以后，监听的内容一旦变化，它就会收到一条消息，而且只收到一次。")],

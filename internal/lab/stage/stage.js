@@ -21,18 +21,18 @@ const ERRORS = { "-4": text("connection lost", "连接丢失"), "-101": text("no
 const CLIENT_STATES = {
   idle: text("idle", "空闲"), waits: text("waits", "等待"), holds: text("holds", "持有"), reads: text("reads", "读"),
   releases: text("releases", "释放"), starting: text("starting", "正在启动"), crashed: text("crashed", "已崩溃"),
-  stopped: text("stopped", "已停住"), "cut off": text("disconnected", "被切断"), "got an error": text("got an error", "出错"),
+  stopped: text("stopped", "已停住"), "cut off": text("disconnected", "断线"), "got an error": text("got an error", "出错"),
   "told that it lost the lock": text("knows that it lost the lock", "已得知锁丢失"),
   "stopped, believes it holds": text("stopped, believes it holds", "已停住，以为自己持有锁"),
-  "cut off, believes it holds": text("disconnected, believes it holds", "失去连接，以为自己持有锁"),
+  "cut off, believes it holds": text("disconnected, believes it holds", "断线，以为自己持有锁"),
 };
 const BRIEFLY = {
-  "told that it lost the lock": text("knows: lost", "得知丢失"),
+  "told that it lost the lock": text("knows: lost", "已知丢锁"),
   "stopped, believes it holds": text("stopped, holds?", "已停住，持有？"),
-  "cut off, believes it holds": text("disconnected, holds?", "被切断，持有？"),
+  "cut off, believes it holds": text("disconnected, holds?", "断线，持有？"),
 };
 // While its znode exists, such a client still holds the lock.
-const STILL_HOLDS = { "stopped, believes it holds": text("stopped, holds", "已停住，仍持有"), "cut off, believes it holds": text("disconnected, holds", "失去连接，仍持有") };
+const STILL_HOLDS = { "stopped, believes it holds": text("stopped, holds", "已停住，仍持有"), "cut off, believes it holds": text("disconnected, holds", "断线，仍持有") };
 const stateName = (is, owns = false) => say((owns ? STILL_HOLDS[is] : null) ?? CLIENT_STATES[is] ?? text(is, is));
 const errorName = (err) => say(ERRORS[err] ?? text(`error ${err}`, `错误 ${err}`));
 

@@ -4,7 +4,7 @@
 const COMMANDS = {
   lock: text("Lock", "加锁"), unlock: text("Unlock", "解锁"), again: text("Lock again", "再次加锁"),
   giveup: text("Give up", "放弃"), read: text("Read", "读"), put: text("Write to store", "写入存储"),
-  kill: text("Kill", "杀掉"), stop: text("Stop", "停住"), continue: text("Continue", "恢复"),
+  kill: text("Kill", "杀掉"), stop: text("Stop", "停住"), continue: text("Continue", "恢复运行"),
   cut: text("Cut connection", "切断连接"), restore: text("Restore connection", "恢复连接"),
   losecreate: text("Lose create reply", "丢失 create 响应"), losedelete: text("Lose delete reply", "丢失 delete 响应"),
   delaylist: text("Delay next list", "推迟下次列目录的响应"),
@@ -77,8 +77,9 @@ function stateSentence({ clients: [client], state, text: error, token, again }) 
   if (error && state === "told that it lost the lock") return say(`${i} is notified: ${error}.`, `${i} 得知锁已经丢了。`);
   if (error) return say(`${i} gets an error: ${error}.`, `${i} 得到错误：${error}。`);
   if (state === "idle") return say(`${i} has given up.`, `${i} 放弃了等待。`);
-  if (again) return say(`${i} ${is} once more.`, `${i} 再一次${is}。`);
-  return token ? say(`${i} ${is}, with the token ${tokenName(token)}.`, `${i} ${is}，令牌是 ${tokenName(token)}。`) : say(`${i} now ${is}.`, `${i} 现在${is}。`);
+  const did = { holds: "持有锁", reads: "持有读锁" }[state] ?? is;
+  if (again) return say(`${i} ${is} once more.`, `${i} 再次加锁，仍然${did}。`);
+  return token ? say(`${i} ${is}, with the token ${tokenName(token)}.`, `${i} ${did}，令牌是 ${tokenName(token)}。`) : say(`${i} now ${is}.`, `${i} 现在${did}。`);
 }
 
 // verdict is what the store says to a write. What is late, and accepted, does harm.

@@ -34,7 +34,7 @@ var sections = template.Must(template.New("sections").Funcs(stage.Functions).Fun
 	},
 	"verdict": func(r property.Result) lang.Text {
 		if r.Verdict == property.No {
-			return lang.Of("%v lacks this property: %v", "%v：这条性质本该成立，却不成立：%v",
+			return lang.Of("%v lacks this property: %v", "%v 缺少这条性质：%v",
 				inBoth(r.Subject), r.Property.Name)
 		}
 		return lang.Of("%v %v: %v", "%v %v：%v", r.Verdict, inBoth(r.Subject), r.Property.Name)

@@ -75,7 +75,7 @@ func (rec *Recording) Score() (groups []Group) {
 				lang.Of("%v clients wait for one second", "%v 个客户端等待一秒", crowd),
 				n,
 				row{text("requests", "请求"), func(_ *Queue, c *Crowd) any { return often(c.Waiting.All()) }},
-				row{text("of these, writes", "其中写请求"), func(_ *Queue, c *Crowd) any { return often(c.Waiting.Writes()) }},
+				row{text("of these, writes", "其中写操作"), func(_ *Queue, c *Crowd) any { return often(c.Waiting.Writes()) }},
 				row{text("kilobytes sent to them", "发给它们的数据，KB"),
 					func(_ *Queue, c *Crowd) any { return kilobytes(c.Waiting.Received, 10) },
 				},
@@ -108,7 +108,7 @@ func (rec *Recording) Score() (groups []Group) {
 			beside(text("its median wait, relative to quiet", "等待时间的中位数，是平静时的几倍"),
 				func(c *Crowd) any { return machines(c.Bystander.times()) },
 			),
-			beside(text("kilobytes sent to others meanwhile", "它每等一次响应，发给别的客户端的数据，KB"),
+			beside(text("kilobytes sent to others meanwhile", "旁观者每等一次响应，服务器同时发给别的客户端的数据，KB"),
 				func(c *Crowd) any { return kilobytes(c.Bystander.Meanwhile, 500) },
 			),
 		)

@@ -94,7 +94,7 @@ var stories = []episode{
 			Title: text("Several crash at once", "几个客户端同时崩溃"),
 			Watch: text(
 				"The sessions of three of ten waiters expire at the same moment. Which clients are notified, and how often?",
-				"10 个等待者中，有 3 个的会话同时过期。这与谁有关？每一个会被惊动几次？",
+				"10 个等待者中，有 3 个的会话同时过期。哪些客户端会收到通知？各收到几次？",
 			),
 			Steps: []string{"3", "4"},
 			Pair:  []string{"3", "4"},

@@ -91,7 +91,7 @@ func TestReport(t *testing.T) {
 			t,
 			said,
 			"✗ a znode is left behind: in 14 interleavings. The shortest:\n"+
-				"  1. A asks: create /lock/lock-: the REPLY IS LOST",
+				"  1. A asks: create /lock/lock-. The REPLY IS LOST",
 		)
 		assert.Contains(
 			t,

@@ -57,7 +57,7 @@ func TestThePageInABrowser(t *testing.T) {
 	}
 	browser.Evaluate[any](b, `document.getElementById("marked").click()`)
 	b.Until(`document.querySelectorAll("#options .doomed").length > 0`)
-	press(b, "A asks: create /lock/lock-: the REPLY IS LOST, and the connection breaks")
+	press(b, "A asks: create /lock/lock-. The REPLY IS LOST, and the connection breaks")
 	b.Until(`[...document.querySelectorAll("#options button")].every((b) => b.classList.contains("doomed"))`)
 	press(b, "B asks: create /lock/lock-")
 	press(b, "B asks: getChildren /lock")

@@ -35,7 +35,7 @@ func New(conn *zk.Conn, path string, permits int) *Semaphore {
 // TODO 1: create a znode for each permit that is taken, and count them.
 // 待办 1：每发出一个许可就创建一个 znode，数一数它们。
 // TODO 2: wait while all s.permits are taken. Which client must leave?
-// 待办 2：s.permits 个全部发出时，就等。你在等谁离开？
+// 待办 2：s.permits 个许可全部发出以后，就要等待。等的是哪个客户端离开？
 // TODO 3: let one client at a time do this: then no client is overtaken, and a
 // release wakes one. You have a lock for that.
 // 待办 3：同一时刻只让一个客户端做这件事：谁也不会被插队，一次释放只唤醒一个。你有一把锁做这件事。
