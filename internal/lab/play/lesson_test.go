@@ -143,7 +143,7 @@ func TestBackLeadsToTheTaskBeforeInABrowser(t *testing.T) {
 	w.pressNext()
 	w.at(4, 3)
 	browser.Evaluate[any](w.Browser, `history.back()`)
-	w.Contains("#lesson .ways", "On the way to task 2: the page does again what comes before it.")
+	w.Contains("#lesson .ways", "On the way to task 2: the page repeats the earlier tasks.")
 	w.at(4, 2)
 	browser.Evaluate[any](w.Browser, `history.back()`)
 	w.at(4, 1)

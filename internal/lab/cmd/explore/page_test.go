@@ -69,6 +69,6 @@ func TestThePageInABrowser(t *testing.T) {
 	b.Contains("#verdict.wrong", "出错了，用了 4 次选择：没有人持有锁，却有客户端永远等下去")
 
 	b = page("5")
-	b.Contains(".challenge", "it keeps it in all of these interleavings.")
+	b.Contains(".challenge", "the lock keeps its promise in all of these interleavings.")
 	assert.Zero(t, browser.Evaluate[int](b, `tree.texts.filter((t) => t.en.startsWith("Nobody holds")).length`))
 }
