@@ -72,7 +72,7 @@ func TestTheExercise(t *testing.T) {
 	assert.Contains(t, says, "做得好：你的锁具备全部 23 条性质。与我们的锁对比：diff -u ")
 	assert.Contains(t, says, "下一个：make exercise STEP=4")
 	says = printed(t, func() error { return hint("3") })
-	assert.Contains(t, says, "第 3 步已完成")
+	assert.Contains(t, says, "第 3 步：已完成")
 
 	says = printed(t, func() error { return check("") })
 	for _, said := range []string{
