@@ -50,7 +50,7 @@ var Locks = []Entry{
 		Lesson: text("Each waiter watches the znode before its own: a release wakes one, however many wait.",
 			"每个等待者监听自己前面的节点：无论多少客户端在等，一次释放只唤醒一个。")},
 	{Key: "5", Subject: "step 5", Folder: "step05_reentrant",
-		Title: "hold", Name: text("a queue that survives lost replies",
+		Title: "hold", Name: text("survives lost replies",
 			"排队，不怕响应丢失"),
 		Lesson: text("Lost replies do no harm. The holder may lock again, is notified of a loss, and has a token.",
 			"响应丢失没有害处。持有者可以再次加锁，丢锁时会得到通知，并且有令牌。")},
