@@ -199,10 +199,10 @@ func publish(
 	}
 	reader, err := lock.Downgrade(ctx, hold)
 	if err != nil {
-		return err // if the lock is released already, the deferred Unlock adds ErrNotHeld
+		return err // if Downgrade has released the lock, the deferred Unlock adds ErrNotHeld
 	}
 	hold = reader
-	return read(hold.Context(ctx), hold.Token()) // a new context: those of the writer's hold have ended
+	return read(hold.Context(ctx), hold.Token()) // a new context, because the contexts of the writer's hold have ended
 }
 
 func ExampleRWMutex_Downgrade() {
