@@ -97,7 +97,8 @@ func checkLibraryIn(modules []*debug.Module) error {
 			module = module.Replace
 		}
 		if module.Path != library || module.Version != libraryVersion {
-			return fmt.Errorf("the program is built with %s %s, and this version of leased supports only %s %s: go get %s@%s",
+			return fmt.Errorf("the program is built with %s %s, "+
+				"and this version of leased supports only %s %s: go get %s@%s",
 				module.Path, module.Version, library, libraryVersion, library, libraryVersion)
 		}
 	}

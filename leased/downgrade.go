@@ -26,7 +26,7 @@ import (
 // refuses the transaction.
 func (m *RWMutex) Downgrade(ctx context.Context, h *Hold) (*Hold, error) {
 	if err := m.q.check(ctx); err != nil {
-		return nil, fmt.Errorf("%w: %w", err, ErrNotDowngraded)
+		return nil, fmt.Errorf("%w: %w", err, ErrNotDowngraded) // in this order, since err begins with "leased:"
 	}
 	reader, err := m.q.downgrade(ctx, h, m.q.exchange)
 	return reader, failed("downgrade", m.q.dir, err)

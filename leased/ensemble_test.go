@@ -496,7 +496,8 @@ func bothAreInsideAfterOneWrite(t *testing.T) (seen bool) {
 	zktest.AwaitChan(n.z, "A to be notified", held.Done())
 	part := time.Since(both).Seconds() / n.session().Timeout().Seconds()
 	require.Greater(t, token(second), token(turn), "a store that checks tokens is safe")
-	t.Logf("after the double fault B also holds the lock, %.2f of a timeout before A is notified; B's token is greater", part)
+	t.Logf("after the double fault B also holds the lock, %.2f of a timeout before A is notified; "+
+		"B's token is greater", part)
 	back()
 	return true
 }

@@ -98,8 +98,8 @@ func check(ctx context.Context, s *Session, path string) error {
 	}
 	for _, element := range strings.Split(path, "/") {
 		if placeName.MatchString(element) {
-			return fmt.Errorf("leased: path %.40q: its element %.60q looks like the name of a znode in a lock's queue: "+
-				"choose another name", path, element)
+			return fmt.Errorf("leased: path %.40q: its element %.60q looks like the name of a znode "+
+				"in a lock's queue: choose another name", path, element)
 		}
 	}
 	if at := strings.IndexFunc(path, refusedInPath); at >= 0 {

@@ -2,6 +2,7 @@ package leased
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -156,22 +157,20 @@ func (h *Hold) Unlock() error {
 		result <- h.q.s.whyClosed()
 	}
 	timeout := h.q.s.Timeout()
+	var err error
 	select {
-	case err := <-result:
-		switch {
-		case lost != nil && isRefused(err):
-			err = fmt.Errorf("%w; %w", err, lost)
-		case lost != nil:
-			err = lost // why the work had to stop: this says more than what happened to the znode
-		}
-		return failed("unlock", h.place.node, err)
+	case err = <-result:
 	case <-time.After(timeout):
-		err := fmt.Errorf("%w within the timeout of %v; the delete continues in the background", ErrNoAnswer, timeout)
-		if lost != nil {
-			err = fmt.Errorf("%w; %w", err, lost)
-		}
-		return failed("unlock", h.place.node, err)
+		err = fmt.Errorf("%w within the timeout of %v; the delete continues in the background", ErrNoAnswer, timeout)
 	}
+	znodeMayExist := err != nil && !errors.Is(err, ErrLost) // the delete was refused, or not answered
+	switch {
+	case lost != nil && znodeMayExist:
+		err = fmt.Errorf("%w; %w", err, lost)
+	case lost != nil:
+		err = lost // why the work had to stop: this says more than what happened to the znode
+	}
+	return failed("unlock", h.place.node, err)
 }
 
 // isNone reports whether this is not a hold that Lock has returned with a nil error.

@@ -393,7 +393,8 @@ func TestARefusedUnlockCanBeTriedAgain(t *testing.T) {
 			require.ErrorIs(t, hold.Unlock(), zk.ErrNoAuth)
 			require.Len(t, a.Queue(), 1, "the lock, which is still held")
 		}
-		require.ErrorIs(t, context.Cause(hold.Context(z.Ctx)), ErrNotHeld, "a caller of Unlock must not continue its work")
+		require.ErrorIs(t, context.Cause(hold.Context(z.Ctx)), ErrNotHeld,
+			"a caller of Unlock must not continue its work")
 		permit(t, z, a.Path, zk.PermAll)
 		require.NoError(t, hold.Unlock())
 		require.ErrorIs(t, hold.Unlock(), ErrNotHeld, "once more")

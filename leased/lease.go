@@ -169,7 +169,8 @@ func (s *Session) connected(line *wire, id int64, granted time.Duration) {
 	}
 	isNew, isOther := id != s.id, granted != s.asked.Truncate(time.Millisecond)
 	if isNew && isOther {
-		s.log.say(slog.LevelWarn, "leased: the servers have granted a timeout other than the requested one; theirs applies",
+		s.log.say(slog.LevelWarn,
+			"leased: the servers have granted a timeout other than the requested one; theirs applies",
 			"asked", s.asked, "granted", granted)
 	}
 }

@@ -214,7 +214,8 @@ func TestATimeOutThatIsNotTheOneAskedFor(t *testing.T) {
 		defer s.Close()
 		if isOther {
 			z.Await("a warning", func() bool {
-				return h.has("level=WARN", "other than the requested one", fmt.Sprint("asked=", asked), fmt.Sprint("granted=", s.Timeout()))
+				return h.has("level=WARN", "other than the requested one",
+					fmt.Sprint("asked=", asked), fmt.Sprint("granted=", s.Timeout()))
 			})
 			continue
 		}

@@ -31,7 +31,8 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 		says    string
 	}{
 		{nil, time.Second, WithDialer(net.DialTimeout), "servers [] and timeout 1s: want at least one host:port"},
-		{anywhere, 0, WithDialer(net.DialTimeout), "timeout 0s: want at least one host:port, and a timeout from 1ms to"},
+		{anywhere, 0, WithDialer(net.DialTimeout),
+			"timeout 0s: want at least one host:port, and a timeout from 1ms to"},
 		{anywhere, -time.Second, WithDialer(net.DialTimeout), "timeout -1s: want"},
 		{anywhere, time.Microsecond, WithDialer(net.DialTimeout), "timeout 1µs: want"},
 		{anywhere, math.MaxInt64, WithDialer(net.DialTimeout), "timeout 2562047h47m16.854775807s: want"},

@@ -103,7 +103,8 @@ func TestHints(t *testing.T) {
 	assert.Equal(t, first, hint(false))
 
 	require.NoError(t, Step4.Keep(Progress{Begun: true, Held: len(Step4.Properties)}))
-	assert.Contains(t, hint(false).Text, "What is left is TestMine: which calls show the difference between your lock and W")
+	assert.Contains(t, hint(false).Text,
+		"What is left is TestMine: which calls show the difference between your lock and W")
 	require.NoError(t, Step4.Keep(Progress{Begun: true, Missing: "no watch is left behind"}))
 	assert.Equal(t, "no watch is left behind", hint(false).Property)
 	require.NoError(t, Step4.Keep(Progress{Begun: true, Missing: "no watch is left behind"}))

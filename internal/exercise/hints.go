@@ -139,8 +139,8 @@ func noHintForAnOrder(step string) lang.Text {
 // hintForOwn is for a learner whose lock has all properties.
 func hintForOwn(wrong mistake) lang.Text {
 	return lang.Of(
-		"Your lock has all properties. What is left is TestMine: which calls show the difference between your lock and "+
-			"%[1]v? In %[1]v, %[2]v. "+
+		"Your lock has all properties. What is left is TestMine: which calls show the difference between "+
+			"your lock and %[1]v? In %[1]v, %[2]v. "+
 			"docs/mistakes.md shows its code.",
 		"你的锁已具备所有性质，只剩 TestMine：哪几次调用能区分你的锁和 %[1]v？%[1]v 的错误是：%[2]v。它的代码见 docs/mistakes.zh-CN.md。",
 		wrong.key, wrong.what,

@@ -103,7 +103,8 @@ var multiLockProperties = []*property.Property{
 			s.Holds("A asked for /x and /y, B for /y and /x; A was served, then B")
 		}),
 	asked(lang.Of("a lock named twice is one", "写了两遍的锁只算一把"),
-		lang.Of("the same path is given twice: who holds it when you ask for it the second time?", "同一个路径写了两遍：第二次加锁时，谁持有它？"),
+		lang.Of("the same path is given twice: who holds it when you ask for it the second time?",
+			"同一个路径写了两遍：第二次加锁时，谁持有它？"),
 		func(s story) {
 			a := s.owner("A", "/x", "/y", "/x").Start()
 			s.FailsIf(

@@ -226,7 +226,8 @@ var FailsClean = New(
 
 // A holds, B waits, C waits behind B. Somebody deletes B's znode, and A releases.
 var NotBeside = New(
-	text("a waiter whose znode was deleted does not get the lock while another client holds it", "等待者的 znode 被删除以后，它不会在别人持锁时拿到锁"),
+	text("a waiter whose znode was deleted does not get the lock while another client holds it",
+		"等待者的 znode 被删除以后，它不会在别人持锁时拿到锁"),
 	text("it has no place in the queue, finds no predecessor, and takes that for its turn",
 		"它已经不在队列里，却以为前面没有别的节点就轮到自己"),
 	text("your own znode is not in the list: whose turn is it?", "列表里没有自己的 znode：轮到谁了？"),

@@ -107,7 +107,8 @@ func (l *longHold) tell(held, waiting *zktest.Turn) {
 	mark = waiting.Tap.Mark()
 	l.goBy(1, waiting.Returned)
 	l.FailsIf(!waiting.Returned(),
-		"%s's turn came after two session timeouts; one session timeout later it still waited, and had sent %d requests",
+		"%s's turn came after two session timeouts; one session timeout later it still waited, "+
+			"and had sent %d requests",
 		waiting.Name, wiretap.Count(waiting.Tap.Since(mark)).All())
 	l.FailsIf(
 		waiting.Err() != nil,

@@ -356,7 +356,8 @@ var UnlockTooMany = New(
 	text("Unlock without the lock returns an error", "没有持有锁，Unlock 会报错"),
 	text("a caller that releases a lock it does not hold would not learn of its mistake",
 		"调用者释放了自己并不持有的锁，却不知道出了错"),
-	text("how does Unlock know that the lock is held? And does its error name the lock, as failed does for other errors?",
+	text("how does Unlock know that the lock is held? "+
+		"And does its error name the lock, as failed does for other errors?",
 		"Unlock 怎样知道锁是否被持有？它返回的错误写明是哪把锁了吗，像 failed 给出的错误那样？"),
 	func(s *Story) {
 		a := s.Join("A")

@@ -211,8 +211,8 @@ func expect(t *testing.T, subject Subject, want Verdict, properties []*Property)
 				return checkFor(patienceAlone, server, subject, p)
 			})
 			if r.Verdict == Stuck {
-				t.Fatalf("%s: no verdict, even when the check ran alone: %s. The last requests: %s. Is this machine too busy? "+
-					"Or does the lock wait for something that never happens?", subject.Name, r, r.Asked)
+				t.Fatalf("%s: no verdict, even when the check ran alone: %s. The last requests: %s. "+
+					"Is this machine too busy? Or does the lock wait for something that never happens?", subject.Name, r, r.Asked)
 			}
 			if r.Verdict == No && want == No { // a ✗ would look as if the test had failed
 				t.Logf("as expected, %s lacks %q: %s", subject.Name, p.Name.EN, r.Evidence)

@@ -419,7 +419,8 @@ var LaggingServer = onThree(New(
 		catchUp()
 		s.letIn(
 			call,
-			"the reply to A's create was lost, and the server to which A reconnected did not know of the create (%d names there)",
+			"the reply to A's create was lost, and the server to which A reconnected did not know of the create "+
+				"(%d names there)",
 			before,
 		)
 		left := s.Names(s.dir)

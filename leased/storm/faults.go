@@ -32,7 +32,9 @@ var serverFaults = []serverFault{
 		return errors.Join(err, at.leader.Restart(ctx))
 	}},
 	{"leader paused", func(_ context.Context, at servers, d time.Duration) error { return pause(at.leader, d) }},
-	{"follower paused", func(_ context.Context, at servers, d time.Duration) error { return pause(at.followers[0], d) }},
+	{"follower paused", func(_ context.Context, at servers, d time.Duration) error {
+		return pause(at.followers[0], d)
+	}},
 	{"all servers restarted", func(ctx context.Context, at servers, _ time.Duration) error {
 		return zkserver.StartAgain(ctx, at.all)
 	}},

@@ -79,7 +79,9 @@ func (s *storm) print() (isRight bool) {
 	row("  of them, by holders that were not notified yet", func(_ int, v verdict) any { return v.alive })
 	row("increments lost", func(_ int, v verdict) any { return v.lost })
 	row("the lock's history, checked by porcupine", func(_ int, v verdict) any { return rightOrWrong(v.lockIsRight) })
-	row("the number's history, checked by porcupine", func(_ int, v verdict) any { return rightOrWrong(v.numberIsRight) })
+	row("the number's history, checked by porcupine", func(_ int, v verdict) any {
+		return rightOrWrong(v.numberIsRight)
+	})
 	if !isRight {
 		fmt.Fprintf(s.out, "\nA production lock was wrong. To repeat the same faults: make storm TIME=%v SEED=%d\n",
 			s.Length, s.Seed)

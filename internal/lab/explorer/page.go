@@ -78,7 +78,12 @@ func (p Page) Write(w io.Writer) error {
 				shortest = n
 			}
 		}
+		title := text("Walk through the interleavings yourself", "自己走一遍交错次序")
+		if p.Result.Wrong > 0 {
+			title = text("Find a wrong interleaving yourself", "自己找出错误的交错次序")
+		}
 		err := walk.Execute(&more, map[string]any{
+			"Title":    title,
 			"Faults":   p.Settings.Faults,
 			"Tree":     grow(p.Result.Runs),
 			"Orders":   p.Result.Orders,
@@ -89,10 +94,6 @@ func (p Page) Write(w io.Writer) error {
 			return err
 		}
 		page.More = template.HTML(more.String())
-		title := text("Walk through the interleavings yourself", "自己走一遍交错次序")
-		if p.Result.Wrong > 0 {
-			title = text("Find a wrong interleaving yourself", "自己找出错误的交错次序")
-		}
 		page.Parts = []stage.Part{{ID: "walk", Title: title}}
 	}
 	return page.Write(w)

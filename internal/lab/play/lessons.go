@@ -195,7 +195,8 @@ var lessons = []lesson{
 			"服务器创建了 znode，客户端却不知道。这个 znode 由谁删除？"),
 		Situation: text(
 			"Client 0 holds the lock, in step 4 on the left and in step 5 on the right. "+
-				"Client 1 will ask for a znode: the server will create it, and then the connection breaks, so that the reply is lost.",
+				"Client 1 will ask for a znode: the server will create it, and then the connection breaks, "+
+				"so that the reply is lost.",
 			"客户端 0 持有锁，左边是第 4 步，右边是第 5 步。接下来，客户端 1 请求创建 znode："+
 				"服务器会创建它，随后连接断开，响应也就丢失了。"),
 		left:    "4",

@@ -77,9 +77,9 @@ function stateSentence({ clients: [client], state, text: error, token, again }) 
   if (error && state === "told that it lost the lock") return say(`${i} is notified: ${error}.`, `${i} 得知锁已经丢了。`);
   if (error) return say(`${i} gets an error: ${error}.`, `${i} 得到错误：${error}。`);
   if (state === "idle") return say(`${i} has given up.`, `${i} 放弃了等待。`);
-  const did = { holds: "持有锁", reads: "持有读锁" }[state] ?? is;
-  if (again) return say(`${i} ${is} once more.`, `${i} 再次加锁，仍然${did}。`);
-  return token ? say(`${i} ${is}, with the token ${tokenName(token)}.`, `${i} ${did}，令牌是 ${tokenName(token)}。`) : say(`${i} now ${is}.`, `${i} 现在${did}。`);
+  const inChinese = { holds: "持有锁", reads: "持有读锁" }[state] ?? is;
+  if (again) return say(`${i} ${is} once more.`, `${i} 再次加锁，仍然${inChinese}。`);
+  return token ? say(`${i} ${is}, with the token ${tokenName(token)}.`, `${i} ${inChinese}，令牌是 ${tokenName(token)}。`) : say(`${i} now ${is}.`, `${i} 现在${inChinese}。`);
 }
 
 // verdict is what the store says to a write. What is late, and accepted, does harm.

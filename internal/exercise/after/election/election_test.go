@@ -28,7 +28,8 @@ func TestTheExercise(t *testing.T) {
 		wrong("one leads at a time", "leads when the leader's name goes", newHeir),
 		wrong("every client can find out who leads", "leaves its name up", newLeaver),
 		wrong("a crashed leader is no longer reported as the leader", "a persistent name", newPersistent),
-		wrong("a disconnected leader is notified before another one leads", "works under the caller's context", newUnaware),
+		wrong("a disconnected leader is notified before another one leads",
+			"works under the caller's context", newUnaware),
 		wrong("a late resignation does no harm", "one znode for all names", newOneSign),
 		wrong("giving up leaves nothing behind", "campaigns on in the background", newTireless),
 	)

@@ -24,7 +24,8 @@ func TestTheExercise(t *testing.T) {
 	exercise.RefusesByOne(t, exercise.MultiLock,
 		wrong("it holds all of its locks", "the first lock is the door", newDoor),
 		wrong("all or none", "keeps what it has got", newKeeper),
-		wrong("two clients with the same locks do not wait for each other", "locks in the caller's order", inTheCallersOrder),
+		wrong("two clients with the same locks do not wait for each other",
+			"locks in the caller's order", inTheCallersOrder),
 		wrong("a lock named twice is one", "takes each path that is named", eachPathNamed),
 		wrong("if one lock is lost, the others are still released", "stops at an error", newStopper),
 	)
