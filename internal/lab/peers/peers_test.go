@@ -210,12 +210,28 @@ func TestWhereStep5DiffersFromCurator(t *testing.T) {
 	does("unwatch %s", held.Znode())
 	require.False(t, watched(z, held.Znode()), "Curator has sent removeWatches")
 	held.Release()
+}
 
+// What leased/beside.md says of other znodes in the directory. Neither step 5 nor Curator's readers wait
+// for them.
+func TestWhichOfCuratorsLocksWaitForANote(t *testing.T) {
+	z := needsPeers(t)
+	ours := step5.Join(z, "step 5")
+	ours.Acquire().Release() // which makes the directory
 	_, err := z.Observer().Create(ours.Path+"/0-a-note", nil, 0, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
 	ours.Acquire().Release()
-	theirs.Begin("try 100")
-	require.True(t, theirs.Done(), "Curator waits behind a znode that is not of the queue, where step 5 gets the lock")
+
+	for _, kind := range []string{"mutex", "write"} {
+		theirs := Curator(z, t, z.Servers()[0], kind, ours.Path, 1)
+		theirs.Begin("try 100") // which fails if it gets the lock
+		require.True(t, theirs.Done(), "Curator's %s waits, and only the note is in the directory", kind)
+	}
+	theirs := Curator(z, t, z.Servers()[0], "read", ours.Path, 1)
+	theirs.Begin("lock")
+	require.True(t, theirs.Done(), "Curator's reader does not wait for the note")
+	theirs.Begin("unlock")
+	require.True(t, theirs.Done())
 }
 
 // NoNode is not only what an expired session looks like: somebody may have deleted the
