@@ -60,7 +60,7 @@ func (l lateLatch) wait(ctx context.Context, node string) error {
 			close(called)
 		}()
 		select {
-		case <-called: // before the next line: in practice now and then, here each time
+		case <-called: // the callback runs before the next line: in practice sometimes, in this lock always
 			latch = make(chan struct{})
 		case <-ctx.Done():
 			return ctx.Err()
