@@ -26,6 +26,9 @@ import (
 // handshake, and pingAnswered when it has answered a ping. watchesLost returns a channel that is
 // closed when a watch may never fire. isThrottled reports whether an error says that a server is too busy.
 //
+// In this list, wire is the network connection that our dialer gives to the library, and Printf gets each line of the
+// library's log.
+//
 //  1. The library does not expose the timeout that the servers have granted. wire reads it
 //     in the handshake's answer.
 //  2. It waits ten times as long for the handshake's answer as for a later one. When
@@ -36,11 +39,11 @@ import (
 //  4. When wire tells it that a request could not be written, the library gives
 //     the caller two results, and may block forever. So wire reports success, and closes the
 //     connection: then the library's reader gives each open request one error.
-//  5. Close gives up after a few seconds if many requests wait to be sent. The library
-//     continues to send pings, and the session lives on. hangUp closes the connection. If the
-//     user has closed the connection, the library says only in its log that it has
-//     given up: Printf sees that, and closes the session.
-//  6. When the user closes the connection, the servers end the session, and the next
+//  5. Its Close gives up after a few seconds if many requests wait to be sent. Then the library
+//     continues to send pings, and the session lives on. So our close calls hangUp, which closes the network
+//     connection. If the program itself has called Close of the zk.Conn, the library says only in its log that it
+//     has given up: Printf sees that, and closes the session.
+//  6. When the program itself calls Close of the zk.Conn, the servers end the session, and the next
 //     client acquires the lock: the holder must be notified before. wire sees the request to close,
 //     and ends the lease before it passes the request on.
 //  7. It looks up the servers' names once. If there is only one server, it rests for a
@@ -136,7 +139,7 @@ func badAddress(server string) string {
 	case strings.Contains(server, "://"):
 		return "it has a scheme: want host:port, such as zk1:2181"
 	case strings.Contains(server, "/"):
-		return "the Go client knows no chroot: put it before the paths of the locks, as in /app/locks/orders"
+		return "the Go client library supports no chroot: put it before the paths of the locks, as in /app/locks/orders"
 	}
 	host, port, err := net.SplitHostPort(server)
 	number, notANumber := strconv.ParseUint(port, 10, 16)
@@ -191,7 +194,7 @@ const withoutReason = "terminated: <nil>"
 
 // Printf is called with each line of the library's log, and keeps the last one that says
 // why there is no session. A line that says "connected" does not, nor does one that ends with
-// "<nil>". So it does not replace the line before it, which says why the earlier connection has failed.
+// "<nil>". So such a line does not replace the line before it, which says why the earlier connection has failed.
 func (c *client) Printf(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	c.s.log.say(slog.LevelDebug, "zk: "+line)

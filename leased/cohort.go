@@ -68,10 +68,11 @@ func NewCohort(s *Session, path string) *Cohort {
 	return &Cohort{q: NewMutex(s, path).q}
 }
 
-// Lock is like the Lock of a Mutex. Holds that are handed on with one znode have the same token.
+// Lock is like the Lock of a Mutex. When the Cohort passes its znode from one hold to the next, both have the same
+// token.
 //
-// When a hold is lost, the next goroutine queues up at ZooKeeper, behind the hold's znode. It acquires the lock
-// when that znode is deleted: by the holder's Unlock, or when the session ends.
+// When a hold is lost, the next goroutine queues up at ZooKeeper, behind the hold's znode. It can acquire the lock
+// only after that znode has been deleted: by the holder's Unlock, or when the session ends.
 func (c *Cohort) Lock(ctx context.Context) (*Hold, error) {
 	return c.take(ctx, true)
 }

@@ -1,6 +1,6 @@
 // Package leased implements locks on ZooKeeper, for programs on several machines: a Mutex, an RWMutex
 // for readers and writers, and a Cohort, which is a Mutex for the many goroutines of one process. An
-// Election is a Mutex for a task that one process, the leader, does.
+// Election is a Mutex for a task that only one of several processes, the leader, may do at a time.
 //
 // A process opens one Session, and makes all its locks from it:
 //
@@ -30,10 +30,11 @@
 //     Clients are served in order, except for up to 16 hand-overs inside a Cohort.
 //   - A holder is notified in time when its lock is lost: the hold's contexts end before another client
 //     acquires the lock. The cause is a LostError, which says why.
-//   - While the session lives, no other client acquires the lock before Unlock. This is also true after a loss:
+//   - While the session lives, no client that the hold excludes acquires the lock before Unlock. This is also true
+//     after a loss:
 //     "lost" means that the holder can no longer rely on the lock, not that another client has it.
-//   - A lost request or answer, a connection that breaks for a moment, or a new leader of the
-//     servers ends no hold and no wait, and leaves no znode behind.
+//   - A lost request or answer, a broken connection, or a new leader of the servers ends no wait, and leaves no
+//     znode behind. It ends no hold if the interruption is short enough: see "Which timeout" in README.md.
 //   - A call that gives up returns at once, and leaves no znode behind, unless the servers refuse the delete.
 //
 // # What is assumed
@@ -41,7 +42,7 @@
 //   - The timeout of the session is five of the servers' ticks or more, 10 s at the usual tick.
 //   - The process runs. A process that is paused cannot be notified, and the clock of a suspended
 //     machine stands still. So the store has to check the token: see Hold.Token.
-//   - No other client deletes the znodes. A holder learns of such a loss only at Unlock.
+//   - No other program deletes the znodes. A holder learns of such a loss only at Unlock or Downgrade.
 //   - The servers form one ensemble, keep what they have written, and ask one another in time which
 //     sessions are alive. README.md explains this, and what happens otherwise.
 //

@@ -32,7 +32,7 @@ func (m *RWMutex) Downgrade(ctx context.Context, h *Hold) (*Hold, error) {
 	return reader, failed("downgrade", m.q.dir, err)
 }
 
-// ErrNotDowngraded says that Downgrade has changed nothing. It needs a writer's hold of this lock that was not
+// ErrNotDowngraded says that Downgrade has changed nothing. Downgrade needs a writer's hold of this lock that was not
 // lost, and for which exactly one Unlock is due.
 var ErrNotDowngraded = errors.New("the hold is unchanged")
 

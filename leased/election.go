@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// Election is for a task that only one of several processes may do at a time: the leader. It is made of a Mutex:
+// Election is for a task that only one of several processes, the leader, may do at a time. It is made of a Mutex:
 // the process that holds the lock leads, and the Queue of a Mutex on the same path lists the candidates.
 type Election struct {
 	_    noCopy
@@ -18,8 +18,8 @@ func NewElection(s *Session, path string) *Election {
 	return &Election{lock: NewMutex(s, path)}
 }
 
-// Campaign waits until this process leads, and calls lead once. When lead returns or panics, Campaign resigns,
-// as Unlock does. A panic continues after that. To lead again, call Campaign again after it has returned.
+// Campaign waits until this process leads, and calls lead once. When lead returns or panics, Campaign releases
+// the lock, as Unlock does. A panic continues after that. To lead again, call Campaign again after it has returned.
 //
 // The context of lead ends with ctx, and when the leadership is lost: then its cause is a LostError, and it ends
 // before another process leads. lead has to return then. Until it does, and while the session lives, no
@@ -28,7 +28,7 @@ func NewElection(s *Session, path string) *Election {
 // The token is the fencing token of this term: see Hold.Token. Let the store check it before lead
 // reads anything there: from then on, the store refuses the writes of earlier leaders.
 //
-// The error is that of lead. It is also ErrLost if the leadership was lost, and that of Unlock if resigning has
+// The error is that of lead. It is also ErrLost if the leadership was lost, and that of Unlock if the release has
 // failed. If ctx ends before this process leads, Campaign returns the error of Mutex.Lock, and does not call lead.
 //
 // Do not call Campaign within lead. With lead's context it is re-entry: the inner lead is called at once. With
@@ -76,9 +76,9 @@ func joined(ofLead, ofUnlock error) error {
 
 // Leader returns the label of the process that leads, or "" if none does. It costs a list and a read.
 //
-// The server that answers may lag behind, and the leadership may end at any moment. So use it for people, for
-// metrics, and to pass a request on to the leader, which may have to refuse it. A process may do the task only
-// within Campaign.
+// The server that answers may lag behind, and the leadership may end at any moment. So use the answer only
+// for display or metrics, or to forward a request to the leader, which may have to refuse it. A process may do the
+// task only within Campaign.
 func (e *Election) Leader(ctx context.Context) (label string, err error) {
 	if e.lock == nil {
 		return "", errors.New("leased: the Election is a zero value: make it with NewElection")

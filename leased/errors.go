@@ -34,7 +34,7 @@ var (
 		"each other; call Unlock first")
 )
 
-// Reason says why a lock was lost, in a few words: it can be the label of a counter.
+// Reason says why a lock was lost, in a few words. A metric can have it as a label.
 type Reason string
 
 // The reasons.
@@ -42,7 +42,7 @@ const (
 	ReasonLeaseOver    Reason = "lease over"   // no answered write has renewed the lease in time
 	ReasonExpired      Reason = "expired"      // the servers have ended the session
 	ReasonClosed       Reason = "closed"       // the session was closed by its own process
-	ReasonDeleted      Reason = "deleted"      // a client has deleted the znode: only Unlock notices it
+	ReasonDeleted      Reason = "deleted"      // a program has deleted the znode: only Unlock and Downgrade notice it
 	ReasonDisconnected Reason = "disconnected" // the connection was lost, in a session WithoutLease
 )
 
@@ -64,7 +64,7 @@ var (
 		ReasonLeaseOver, "the lease is over: no answered write has renewed it, so the session may have ended",
 	}
 	errExpired      = &LostError{ReasonExpired, "the servers have ended the session"}
-	errZnodeDeleted = &LostError{ReasonDeleted, "a client has deleted its znode"}
+	errZnodeDeleted = &LostError{ReasonDeleted, "a program has deleted its znode"}
 	errDisconnected = &LostError{ReasonDisconnected, "the connection was lost, or the server did not answer on it in time"}
 )
 
@@ -168,7 +168,7 @@ func whyEnded(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// endedBefore returns why a context had ended before the call that was given it: then no request was made.
+// endedBefore returns the error of a call whose context had ended before the call: then no request was made.
 func endedBefore(ctx context.Context) error {
 	return fmt.Errorf("the context had ended before the call: %w", whyEnded(ctx))
 }

@@ -109,7 +109,7 @@ func (h *Hold) forget(ctx context.Context) {
 // exceptions:
 //
 //   - The tokens of readers that hold the lock together do not say which reader came first.
-//   - Holds that a Cohort hands on with one znode have equal tokens.
+//   - When a Cohort passes its znode from one hold to the next, both have the same token.
 //   - The hold that Downgrade returns has the token of the writer's hold that it replaces.
 //
 // Let the store refuse a token that is smaller than one that it has seen. Then, from the next holder's first write

@@ -18,7 +18,7 @@ import (
 // one.
 //
 // The leader of the servers ends a session when it has not heard of it for the session
-// timeout. The client must know by itself when that may happen. Which answer
+// timeout. Our process must know by itself when that may happen. Which answer
 // proves that the leader has heard of us?
 //
 //   - Not the answer to a ping or a read: a follower gives it alone.
@@ -46,11 +46,11 @@ import (
 // The leader counts the timeout from the report, which was made after write 1 was sent. So
 // the lease may count from the sending of write 1. The next write renews it: of writes
 // a, b, c and d, each sent a tick after the answer to the one before, c is write 3 of a and b,
-// and d is write 3 of b and c. All this is also true if the client connects to another server in
+// and d is write 3 of b and c. All this is also true if we connect to another server in
 // between: the model in model/README.md tries it ("A reconnects to another server").
 //
 // A session that holds nothing makes no writes. If the first Lock had to wait for three,
-// it would wait for a tick. So the client's pings are useful. An answered ping proves no
+// it would wait for a tick. So the client library's pings are useful. An answered ping proves no
 // lease, but it proves what write 1 proves: the follower has heard of us. So, while no hold
 // depends on the lease, one write is enough if it is sent a tick or more after the answer to
 // a ping, and the lease counts from the sending of that ping. The ping takes the place of write 1,
@@ -98,7 +98,8 @@ type leaseUser struct {
 // granted is called when a server has answered the handshake on a connection. The handshake began at begun.
 // The id is 0 if the session has expired.
 //
-// The handshake of a new session is a write, and tells the leader of the session. So it counts in full. The
+// The handshake of a new session is a write, and through it the leader learns that the session exists. So it counts
+// in full. The
 // handshake of an old session proves nothing.
 func (s *Session) granted(line *wire, begun time.Time, id int64, timeout time.Duration) {
 	s.mu.Lock()
@@ -274,7 +275,7 @@ func (s *Session) count(id int64, w proof) {
 	}
 }
 
-// pingAnswered is called when a server has answered a ping of the client on a connection.
+// pingAnswered is called when a server has answered a ping of the client library on a connection.
 func (s *Session) pingAnswered(line *wire, ping proof) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -285,7 +286,7 @@ func (s *Session) pingAnswered(line *wire, ping proof) {
 }
 
 // pingATickBefore returns a ping that was answered a tick or more before then; ok is false
-// if there is none. The client sends a ping in each third of the timeout, and a tick is
+// if there is none. The client library sends a ping in each third of the timeout, and a tick is
 // a fifth: so one of the last two is old enough, unless answers are slow. The caller has s.mu.
 func (s *Session) pingATickBefore(then time.Time) (ping proof, ok bool) {
 	for _, ping := range []proof{s.lastPing, s.pingBefore} {

@@ -27,7 +27,7 @@ func NewMutex(s *Session, path string) *Mutex {
 //
 // When the lock can no longer be relied on, the contexts that Hold.Context has made end, with a LostError as
 // their cause. Work under the lock should stop then, and call Unlock: while the session
-// lives, no other client acquires the lock before that Unlock. If another client deletes the znode, the holder
+// lives, no other client acquires the lock before that Unlock. If a program deletes the znode, the holder
 // learns of it only at Unlock.
 //
 // With a context that Hold.Context has made, or one made from it, Lock is re-entry: it returns the

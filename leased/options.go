@@ -28,7 +28,7 @@ func WithLogger(log *slog.Logger) Option {
 
 // WithLabel sets the data of the znodes with which the session queues up. Then Queue, and get in zkCli.sh, show
 // which process holds a lock, and which ones wait. Without this option the label is the host's name and
-// the process's number.
+// the process ID.
 func WithLabel(label string) Option {
 	return func(s *Session) { s.label = []byte(label) }
 }
@@ -65,8 +65,9 @@ func WithAuth(scheme string, auth []byte) Option {
 }
 
 // WithoutLease makes the session follow the rule "no connection, no hold": all holds are lost
-// when the connection is lost, or when no ping that was sent on it in the last nine tenths of the timeout has been
-// answered.
+// when the connection is lost, or when nine tenths of the timeout have passed since the last answered ping was sent on
+// it. Before the first answered ping, they count from the moment when the connection was made.
+//
 // Then a hold makes no writes except its create and its delete. The price: when the connection breaks
 // for a moment, the holds are lost, and if the server is partitioned from the others, another client may acquire
 // the lock before the holder is notified.
@@ -84,12 +85,12 @@ const (
 // answers, instead of 1.5 MB each. It is for a process that has very many sessions.
 //
 // A request that is longer is not sent. If an answer is longer, the library closes the connection,
-// and connects again. If the list of a lock's queue does not fit, or the data of the znode
-// before ours, Lock retries, and does not return before its context ends. One name takes
+// and connects again. If the list of a lock's queue, or the data of the znode before ours, does
+// not fit, Lock retries, and does not return before its context ends. One name takes
 // about 40 bytes.
 //
-// So use it only if you trust every client that may create or write znodes in the lock's
-// directory. If a client creates a znode there whose path is about as long as the buffer, the library
+// So use it only if you trust every program that may create or write znodes in the lock's
+// directory. If a program creates a znode there whose path is about as long as the buffer, the library
 // reconnects as long as the session lives, or it panics, and the process ends.
 func WithBuffer(size int) Option {
 	return func(s *Session) { s.client.buffer = size }

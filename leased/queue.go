@@ -307,8 +307,8 @@ func (q *queue) find(ownName string) (place, error) {
 
 // look is one try of find. Our present server may lag behind the
 // one that carried out the create. So look first makes a write that changes nothing: when
-// it is answered, our server has caught up. If the client connects to another server before the list, that
-// one has also caught up: the client sends the last zxid that it has seen, and a server that
+// it is answered, our server has caught up. If we are connected to another server before the list, that
+// one has also caught up: the client library sends the last zxid that it has seen, and a server that
 // lags behind refuses the connection. A znode of another session is not ours: it is deleted with
 // that session.
 func (q *queue) look(ownName string, owner int64) (node string, err error) {
@@ -361,8 +361,8 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 			pause()
 			continue
 		}
-		// Here no write is needed before the list. Our client has already seen our znode, in the
-		// create's answer or in find. A server that has not seen it yet refuses the client's connection. So
+		// Here no write is needed before the list. Our session has already seen our znode, in the
+		// create's answer or in find. A server that has not seen it yet refuses the session's connection. So
 		// this list is not older than the create: if our name is missing, our znode was deleted.
 		ownZnodeGone := err == nil && !slices.Contains(names, pathpkg.Base(mine.node))
 		sessionEnded := conn.SessionID() != mine.owner

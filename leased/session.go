@@ -16,10 +16,10 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Session is a ZooKeeper client that knows how long its session can be relied on. A process
+// Session connects a process to ZooKeeper, and knows how long ZooKeeper's session can be relied on. A process
 // needs one Session, for all its locks. It is safe for use by many goroutines.
 //
-// When the ZooKeeper session expires, all its holds are lost, and the client begins another session: the
+// When ZooKeeper's session expires, all its holds are lost, and the Session begins a new one: the
 // same Session can be used for further locks.
 type Session struct {
 	conn   *zk.Conn
@@ -77,7 +77,7 @@ const (
 //
 // Each time the session connects, it looks the server's name up again. If a name has several addresses, each is
 // tried in turn, unless WithDialer gives a dialer. All of them count as one server: give each
-// server a name of its own. The Go client supports no chroot.
+// server a name of its own. The Go client library supports no chroot.
 func Open(ctx context.Context, servers []string, timeout time.Duration, options ...Option) (*Session, error) {
 	if ctx == nil {
 		return nil, errors.New("leased: open a session: the context is nil: give context.Background()")
@@ -240,7 +240,7 @@ type Stats struct {
 	Longest time.Duration
 
 	// The present holds, all holds since Open, and those that were lost, also by closing the session.
-	// If another client has deleted a znode, Lost does not count it: the holder learns of it only at Unlock.
+	// If a program has deleted a znode, Lost does not count it: the holder learns of it only at Unlock or Downgrade.
 	Holds int
 	Taken uint64
 	Lost  map[Reason]uint64

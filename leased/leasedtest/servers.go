@@ -13,8 +13,8 @@ import (
 	"zklock/leased/internal/inmemory"
 )
 
-// Servers stand for the servers of one ZooKeeper. Locks exclude one another if their sessions were opened on
-// the same Servers. The zero value is ready to use.
+// Servers stand for the servers of one ZooKeeper. Two locks on the same path exclude one another only if their
+// sessions were opened on the same Servers. The zero value is ready to use.
 type Servers struct {
 	mu      sync.Mutex
 	lines   map[lineName]*line
@@ -223,7 +223,7 @@ func (z *Servers) close(s *Session) {
 	z.removeIn(leased.ReasonClosed, func(p *place) bool { return p.s == s })
 }
 
-// deleteHolders removes those places of a session from their lines that hold a lock.
+// deleteHolders removes the places of a session that hold a lock from their lines.
 func (z *Servers) deleteHolders(s *Session) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
