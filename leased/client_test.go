@@ -24,7 +24,7 @@ func TestAnAddressThatCannotWorkIsRefused(t *testing.T) {
 	z := zktest.New(t)
 	good := z.Servers()[0]
 	for address, says := range map[string]string{
-		good + "/app":         "knows no chroot: put it before the paths of the locks",
+		good + "/app":         "supports no chroot: put it before the paths of the locks",
 		" " + good:            "it has a blank",
 		good + " ":            "it has a blank",
 		good + "\n":           "it has a blank",

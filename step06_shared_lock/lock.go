@@ -1,5 +1,5 @@
-// Package sharedlock is step 6: the lock of step 5, which readers share. predecessor says
-// which client waits for which.
+// Package sharedlock is step 6: the lock of step 5, changed so that readers share it. predecessor
+// says which client waits for which.
 //
 // It is a lesson, like step 5. The production lock is the package leased.
 //

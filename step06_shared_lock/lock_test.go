@@ -252,8 +252,7 @@ func copies(l *sharedlock.RWLock) { another := *l; _ = &another }
 	require.Contains(t, string(said), "assignment copies lock value", "what go vet says")
 }
 
-// Open refuses an address that can never work, before it connects. The client library would drop a path behind
-// the port, and the lock would be another one than the caller meant.
+// Open refuses an address that can never work, before it connects. The client library would try it forever.
 func TestABadAddressIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, server := range []string{

@@ -44,7 +44,7 @@ func check(ctx context.Context, s *Session, path string) error {
 }
 
 // checkAddress refuses an address at which there can be no server, such as one with a path behind
-// the port. The client library would try it, or another one, forever.
+// the port. The client library would try it, or an address that the library makes from it, forever.
 func checkAddress(server string) error {
 	host, port, _ := net.SplitHostPort(server) // both are empty if it fails
 	hasHost := host != "" && host == strings.TrimSpace(host)

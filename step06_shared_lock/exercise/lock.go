@@ -1,4 +1,4 @@
-// Package sharedlock is step 6, for you to write: the lock of step 5, which readers share.
+// Package sharedlock is step 6, for you to write: step 5's lock, changed so that readers share it.
 //
 // This starter is step 5 with RLock and TryRLock. It is right, but readers wait for readers,
 // because the code ignores the kind. The kind is already passed as far as join.
