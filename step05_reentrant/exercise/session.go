@@ -14,9 +14,9 @@ import (
 //
 // TODO 3: Unlock must know the session timeout.
 // 待办 3：Unlock 要知道会话超时是多长。
-// TODO 6: the client library calls zk.WithEventCallback at each change of the connection's
-// state. Make a context of each connection, which ends with it.
-// 待办 6：连接状态每次变化，客户端库都会调用 zk.WithEventCallback。给每条连接做一个随它结束的 context。
+// TODO 6: give zk.WithEventCallback a function: the client library calls it at each change of the
+// connection's state. Make a context of each connection, which ends with it.
+// 待办 6：用 zk.WithEventCallback 设置一个函数，连接状态每次变化，客户端库都会调用它。给每条连接做一个 context，连接断了，它就结束。
 //
 // When ZooKeeper ends the session, the client library begins another one by itself: all
 // holds are lost, and locks can be acquired again over the same Session.
