@@ -120,7 +120,7 @@ home: # without it Go says much, and nothing of HOME
 		echo "HOME is not set, and Go keeps its modules there: export HOME=/a/folder/of/yours"; exit 1; }
 
 # An old Go fails at go.mod, and not for want of a network. If it is only the file go.work that fails, Go itself has said what to do.
-NO_MODULES = echo 'Go could not fetch the modules. If its usual proxy is out of reach, name a mirror in your country, and try again:'; \
+NO_MODULES = echo 'Go could not fetch the modules. If its usual proxy is out of reach, set a mirror, and try again. This one is in China:'; \
 	echo "  go env -w GOPROXY=https://goproxy.cn,direct"; \
 	echo 'Other mirrors, and what to do without a network: docs/workshop.md'
 

@@ -133,7 +133,7 @@ func checkServers(servers []string) error {
 func badAddress(server string) string {
 	switch {
 	case strings.ContainsFunc(server, unicode.IsSpace):
-		return "it has a blank: want host:port, such as zk1:2181"
+		return "it has a space: want host:port, such as zk1:2181"
 	case strings.Contains(server, ","):
 		return "it has a comma: give each server a string of its own"
 	case strings.Contains(server, "://"):

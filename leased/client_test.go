@@ -25,9 +25,9 @@ func TestAnAddressThatCannotWorkIsRefused(t *testing.T) {
 	good := z.Servers()[0]
 	for address, says := range map[string]string{
 		good + "/app":         "supports no chroot: put it before the paths of the locks",
-		" " + good:            "it has a blank",
-		good + " ":            "it has a blank",
-		good + "\n":           "it has a blank",
+		" " + good:            "it has a space",
+		good + " ":            "it has a space",
+		good + "\n":           "it has a space",
 		good + "," + good:     "give each server a string of its own",
 		"zk://" + good:        "it has a scheme",
 		"127.0.0.1":           "missing port in address",

@@ -206,7 +206,7 @@ func advice(err error) string {
 	case errors.Is(err, zk.ErrNoAuth):
 		return " (the session lacks the permission: look at the ACL there, or log in with WithAuth or AddAuth)"
 	case hasCode(err, loginDemanded):
-		return " (the servers want a login: give Open WithAuth)"
+		return " (the servers want a login: pass the option WithAuth to Open)"
 	case hasCode(err, localSession):
 		return " (the servers gave a local session, which can make no ephemeral znode: set" +
 			" localSessionsUpgradingEnabled=true there)"

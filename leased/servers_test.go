@@ -43,7 +43,7 @@ func TestServersThatWantALogin(t *testing.T) {
 	lock := NewMutex(another, "/locks/orders")
 	for _, take := range []func(context.Context) (*Hold, error){lock.Lock, lock.TryLock} {
 		_, err = take(ctx)
-		require.ErrorContains(t, err, "-124 (the servers want a login: give Open WithAuth)")
+		require.ErrorContains(t, err, "-124 (the servers want a login: pass the option WithAuth to Open)")
 		require.NotErrorIs(t, err, ErrLocked)
 	}
 

@@ -122,7 +122,7 @@ func (a *Actor) Do(what string, _ *bool) error {
 	return nil
 }
 
-// unlock calls Unlock, also without a hold: that is refused, if the lock is any good.
+// unlock calls Unlock, also for a client without a hold. A good lock refuses that.
 func (a *Actor) unlock() error {
 	unlock := a.write.Unlock // of who has never held the lock
 	if held := a.client.Held(); held != nil {

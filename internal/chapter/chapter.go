@@ -1,4 +1,4 @@
-// Package chapter holds the text of a chapter against what is measured. A test
+// Package chapter compares the text of a chapter with what is measured. A test
 // that has measured something says so in a sentence:
 //
 //	chapter.Says(t, "%d waiters, one release: %d notifications", 10, n)
@@ -71,7 +71,7 @@ func size(asked string, chapters int) (int, error) {
 	return n, nil
 }
 
-// Says prints the sentence, and holds README.md of the test's package against it.
+// Says prints the sentence, and fails the test unless README.md of the test's package has it.
 func Says(t *testing.T, format string, args ...any) {
 	t.Helper()
 	SaysIn(t, "README.md", format, args...)

@@ -1,6 +1,6 @@
-// Package doccheck holds the Markdown of the repository against the repository: its links
-// lead somewhere, the code that it shows stands in the files, the commands and tests that it
-// names exist, and a Chinese page says what the English page beside it says.
+// Package doccheck checks the Markdown of the repository: its links lead somewhere, the code that
+// it shows is in the files, the commands and tests that it names exist, and a Chinese page says
+// what the English page beside it says.
 package doccheck
 
 import (

@@ -186,9 +186,10 @@ func (e Exercise) answers(
 	}
 }
 
-// inOrder are the properties in the order in which they are asked. At the first of them most
-// unfinished locks stop, and nobody is to wait for that. The long hold takes six seconds, and the
-// lag needs three servers: nobody is to wait for these at the end.
+// inOrder are the properties in the order in which their checks start. Most unfinished locks lack
+// one of the first properties, so these come first, and the learner gets the answer soon. Then come
+// the long hold, which takes six seconds, and the lag, which needs three servers: if they started
+// last, the learner would wait for them at the end.
 func (e Exercise) inOrder() []*property.Property {
 	const firsts = 4
 	isLong := func(p *property.Property) bool { return p == property.LongHold || p == property.LaggingServer }

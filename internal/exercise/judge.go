@@ -26,8 +26,8 @@ func RefusesAtOnce(t *testing.T, e Exercise, locks ...property.Subject) {
 	e.judge(t, "refuses", canBeUsed, locks)
 }
 
-// RefusesSomewhere tests that the check stops, whatever the property. It is for a lock whose
-// mistake shows first in one story or in another, as the machine's speed has it.
+// RefusesSomewhere tests that the check stops, at any property. It is for a lock whose mistake is
+// seen first in one story or in another, depending on the machine's speed.
 func RefusesSomewhere(t *testing.T, e Exercise, locks ...property.Subject) {
 	e.judge(t, "refuses", anywhere, locks)
 }

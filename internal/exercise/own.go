@@ -93,7 +93,7 @@ func Own(t *testing.T, e Exercise, mine property.Subject, test func(a, b, c *Cli
 	case property.No: // as it should be
 	case property.Stuck:
 		t.Error(InWords(lang.Of(
-			"no verdict: with %v, a published mistake (%v), your test did not end. Is this machine busy? It waited for: %v",
+			"no verdict: with %v, a published mistake (%v), your test did not end. Is this machine busy? What happened: %v",
 			"没有结论：你的测试在 %v 上没有结束，那是一个公开发表过的错误：%v。是不是这台机器太忙？测试在等：%v",
 			wrong.key, wrong.what, r.Evidence)))
 	default:
@@ -108,8 +108,8 @@ func Own(t *testing.T, e Exercise, mine property.Subject, test func(a, b, c *Cli
 	}
 }
 
-// askOwn asks a lock for what a learner's own test tells. Alone, its sessions are longer, too: on
-// a very busy machine short ones expire.
+// askOwn runs a learner's own test with a lock. If there is no verdict, the test runs once more,
+// alone, and with longer session timeouts: on a very busy machine short sessions expire.
 func askOwn(
 	ctx context.Context,
 	server *zkserver.Server,

@@ -47,9 +47,10 @@ var (
 // question waits for a call that need not wait for anybody.
 const enoughAnswers = 100
 
-// A waiter that polls rests between two requests: in the time of look it does not ask so
-// often without a rest. On a busy machine one that never rests asks less often for a while, and
-// one with a ticker asks a few times without a rest: then it is looked at again.
+// A waiter that polls should pause between two requests. If it sends more than tooMany requests
+// without a pause during one look, it never pauses. If it sends few or none, it pauses. Between
+// the two the check looks again: on a busy machine a waiter that never pauses is slow for a while,
+// and a waiter with a ticker sends some requests without a pause.
 const (
 	look    = 250 * time.Millisecond
 	tooMany = 25 // requests without a rest, in one look: it never rests

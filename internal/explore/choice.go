@@ -45,10 +45,10 @@ func (c choice) fault() string {
 	return string(c.deed)
 }
 
-// independent tells whether two choices come to the same in either order. Two reads of two
-// clients do: neither changes what the other one reads, and a watch is its client's own. So
-// do two reads of which one is lost, or its reply: the connection that breaks is its client's
-// own.
+// independent tells whether two choices have the same result in either order. Two reads by two
+// clients have: neither changes what the other one reads, and each watch belongs to one client.
+// This is also true if a request or a reply of the two reads is lost, because the connection that
+// breaks belongs to one client.
 func independent(a, b choice) bool {
 	bothRead := a.reads && b.reads
 	return bothRead && a.client != b.client
@@ -115,7 +115,7 @@ func (p *player) faultsOf(i int) (all []choice) {
 	if c.pending != nil {
 		all = append(all, p.choice(i, losesReply))
 	}
-	// A read changes nothing at the server: if it is lost, or its reply, comes to the same.
+	// A read changes nothing at the server, so a lost request and a lost reply have the same result.
 	comesToTheSame := c.pending != nil && isRead(c.pending.Op) && !p.Full
 	if c.pending != nil && !comesToTheSame {
 		all = append(all, p.choice(i, losesRequest))

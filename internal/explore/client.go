@@ -22,7 +22,7 @@ const timeout = 30 * time.Second
 // patience is the explorer's with whatever it waits for.
 const patience = 20 * time.Second
 
-// A client of the lock takes it once. A gate stands on its line.
+// A client takes the lock once. On its connection there is a gate, at which its requests wait.
 type client struct {
 	*actor.Client
 	name    string
@@ -174,8 +174,8 @@ func (c *client) flush() error {
 	return err
 }
 
-// lock makes the client's lock, and calls Lock. It returns when the lock has been made, or
-// sends a request for that: so those of several clients are made one after the other.
+// lock makes the client's lock, and calls Lock. It returns when the lock has been made, or when
+// making it has sent a request. So the locks of several clients are made one after the other.
 func (c *client) lock(makeLock func() error, inside string) error {
 	made := make(chan error, 1)
 	lock := func(ctx context.Context) (held zktest.Hold, err error) {

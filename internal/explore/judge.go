@@ -62,7 +62,7 @@ var Should = map[string]lang.Text{
 		ZH: "每个持有者的令牌都应该大于前一个，这样存储才能拒绝迟到的写入。",
 	},
 	hidesLoss: {
-		EN: "Unlock should tell a client whose session has ended that it had lost the lock.",
+		EN: "When a client's session has ended, Unlock should tell it that it has lost the lock.",
 		ZH: "会话已经结束的客户端调用 Unlock 时，应该得知自己已经丢了锁。",
 	},
 	noReturn: {
@@ -185,7 +185,7 @@ func (c *client) end() (end lang.Text, wrong string) {
 	case c.State() == actor.Waits:
 		return says("%v waits forever", "%v 永远等下去"), WaitsOn
 	case c.State() == actor.Releases:
-		return says("%v waits for its Unlock", "%v 的 Unlock 没有返回"), noReturn
+		return says("%v has called Unlock, which does not return", "%v 的 Unlock 没有返回"), noReturn
 	case c.err != nil && !c.mayFail():
 		return says("%v got an error, and should not", "%v 得到错误，可是它不该失败"), notAllowed
 	case c.err != nil:

@@ -1,11 +1,12 @@
 package explore
 
 // A client is at rest when none of its goroutines will do anything by itself. A lock may have
-// any number of them, and the client library has its own, so nobody can be asked. The runtime
-// knows, and tells it in the text of its stacks alone: testing/synctest waits for the same, but
-// takes no goroutine for a waiting one that waits for the network, and these servers are real.
-// To wait until nothing was sent for a while would be plainer, and wrong on a busy machine: an
-// order in which a client was only slow would be reported as one in which it waits forever.
+// any number of them, and the client library has its own, so they cannot be asked one by one. Go's
+// runtime knows their states, and shows them only in the text of its stack traces. testing/synctest
+// waits for the same condition. But for it a goroutine that waits for the network is not waiting,
+// and these servers are real. It would be simpler to wait until nothing has been sent for a while.
+// But on a busy machine that is wrong: if a client were only slow, the explorer would report that
+// it waits forever.
 
 import (
 	"bytes"

@@ -90,7 +90,7 @@ var GivingUp = New(
 		slow.Let()
 		s.GaveUp(e, caught.Err(), context.Canceled)
 
-		s.mustWait(waiting[1], waiting[1].StillWaits(), "went on waiting")
+		s.mustWait(waiting[1], waiting[1].StillWaits(), "should have gone on waiting,")
 		held.Release()
 		waiting[1].Release()
 

@@ -124,7 +124,7 @@ var UnlockRepeated = New(
 			)
 		}
 		s.letIn(waiting, "A's Unlock has returned nil")
-		s.Holds("A's delete was lost on its way: %d Unlocks released the lock", calls)
+		s.Holds("A's delete was lost on its way; calls to Unlock until the lock was released: %d", calls)
 	})
 
 // One goroutine of A holds the lock. Another one calls Lock of the same lock. First its create is

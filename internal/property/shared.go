@@ -33,20 +33,20 @@ var Shared = New(
 		s.mustWait(fourth, fourth.Waits(), "overtook a waiting writer")
 		beside := read(r1) // another goroutine, with the same lock
 		s.mustWait(beside, beside.Waits(),
-			"read in another goroutine, called RLock in this one, and overtook a waiting writer,")
+			"held the lock in one goroutine, called RLock in another one, overtook a waiting writer,")
 		_ = s.givesUp(beside, "it waits behind a writer")
 		for _, r := range []*zktest.Turn{first, second} {
-			s.mustWait(writing, writing.StillWaits(), "wrote while somebody read")
+			s.mustWait(writing, writing.StillWaits(), "wrote while somebody read,")
 			r.Release()
 		}
 		writing.Acquired()
-		s.mustWait(third, third.StillWaits(), "read while somebody wrote")
+		s.mustWait(third, third.StillWaits(), "read while somebody wrote,")
 		late := s.queue(s.Join("a late writer"))[0]
 		writing.Release()
 		s.letIn(third, "the writer has released")
 		s.letIn(fourth, "the writer has released, and reader 3 holds the lock; another writer waits behind it")
 		third.Release()
-		s.mustWait(late, late.StillWaits(), "wrote while reader 4 read")
+		s.mustWait(late, late.StillWaits(), "wrote while reader 4 read,")
 		fourth.Release()
 		s.letIn(late, "both late readers have released")
 		s.Holds("two readers shared, the writer waited for both, two late readers for the writer")

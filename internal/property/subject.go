@@ -117,8 +117,9 @@ func holding[H zktest.Hold](lock func(context.Context) (H, error)) func(context.
 	}
 }
 
-// Elsewhere returns the subject, which can also have a turn in another process: this program once
-// more, in which the named test reaches this call. There the call does not return.
+// Elsewhere returns a subject that can also take a turn in another process. That process is this
+// program, started again to run only the named test. There the test reaches this call, which takes
+// the turn and does not return.
 func (s Subject) Elsewhere(test string) Subject {
 	role := "one turn of " + s.Name
 	if process.Plays(role) {

@@ -111,7 +111,7 @@ func firstOf[S any](ways []backend, try func(backend) (S, error)) (found S, err 
 		return found, fmt.Errorf("ZK_BACKEND=%q is unknown: want existing, local or docker, or do not set it", forced)
 	}
 	if ways[0].name == "existing" && os.Getenv("ZK_SERVERS") != "" {
-		forced = "existing" // who names a server wants that one, and no other in its place
+		forced = "existing" // a user who names a server wants that one, and no other in its place
 	}
 	if i := slices.IndexFunc(ways, func(b backend) bool { return b.name == forced }); i >= 0 {
 		ways = ways[i : i+1]
@@ -131,7 +131,7 @@ func firstOf[S any](ways []backend, try func(backend) (S, error)) (found S, err 
 
 // InstallCommand returns the shell command that installs ZooKeeper and Java
 // on this machine. apt's lists come first: without them, or with old ones, it
-// finds no package. One source that does not answer must not keep from the rest.
+// finds no package. If one source does not answer, the rest must still be tried.
 func InstallCommand() string {
 	if _, err := exec.LookPath("apt-get"); err == nil {
 		sudo := ""

@@ -62,7 +62,7 @@ func (c *clock) run(ctx context.Context, end context.CancelCauseFunc) {
 			still = 0
 		}
 		if still == looks {
-			end(fmt.Errorf("nothing has moved for %v", patience))
+			end(fmt.Errorf("there was no progress for %v", patience))
 			return
 		}
 	}
@@ -166,7 +166,7 @@ func (z *Zoo) SoonAfter(enough int, happens func() bool) bool {
 			time.Sleep(rest)
 		}
 		if z.Ctx.Err() != nil {
-			z.t.Fatalf("there was no time left to see it: %v", context.Cause(z.Ctx))
+			z.t.Fatalf("the check ended before its result was known: %v", context.Cause(z.Ctx))
 		}
 		if _, _, err := z.eye.Exists("/"); err == nil {
 			answers++

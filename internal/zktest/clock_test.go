@@ -24,7 +24,7 @@ func TestPatienceCountsFromTheLastMovement(t *testing.T) {
 	}
 	require.NoError(t, z.Ctx.Err(), "three patiences after the begin, and A asks on")
 	<-z.Ctx.Done()
-	assert.EqualError(t, context.Cause(z.Ctx), "nothing has moved for 1s", "A has asked no more")
+	assert.EqualError(t, context.Cause(z.Ctx), "there was no progress for 1s", "A has asked no more")
 }
 
 // A client that polls never stops sending requests.
@@ -38,7 +38,7 @@ func TestThePollsOfAClientAreNoMovement(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(time.Millisecond)
 	}
-	assert.EqualError(t, context.Cause(z.Ctx), "nothing has moved for 1s")
+	assert.EqualError(t, context.Cause(z.Ctx), "there was no progress for 1s")
 }
 
 // A sends requests for half a second, and then its call returns.

@@ -247,7 +247,8 @@ func (t *Turn) settled(mark int) (how Wait) {
 		return true
 	}
 	t.zoo.await(isSettled, func() {
-		t.zoo.t.Fatalf("%s did not get the lock, and does not settle: it has sent %d requests, the last: %v",
+		t.zoo.t.Fatalf("%s did not get the lock, and neither waits silently nor polls: "+
+			"it has sent %d requests, the last: %v",
 			t.Name, len(t.Asked(mark)), t.LastAsked())
 	})
 	return how

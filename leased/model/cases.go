@@ -42,7 +42,7 @@ var (
 		requests:    []request{{write, 0}, {write, wholeTick}, {write, wholeTick}},
 		fromSending: true,
 	}
-	oneWrite = Rule{name: "one write, for 0.9", lease: 90, requests: []request{{write, 0}}}
+	oneWrite = Rule{name: "one write", lease: 90, requests: []request{{write, 0}}}
 
 	// Rules for a session that has held nothing.
 	afterAPing = Rule{

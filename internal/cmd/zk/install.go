@@ -18,7 +18,7 @@ func installIfMissing(ctx context.Context) error {
 	if err == nil || !mayInstall(command) {
 		return err
 	}
-	fmt.Printf("no ZooKeeper found on this machine, so one is installed: %s\n", command)
+	fmt.Printf("no ZooKeeper was found on this machine; installing one now: %s\n", command)
 	if err := install(ctx, command); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}

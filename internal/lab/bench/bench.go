@@ -53,7 +53,7 @@ func Run(ctx context.Context, contenders []int, rounds int, out io.Writer) error
 // table measures locks with n contenders, and prints a table of them.
 func (s stage) table(rivals []rival, n, rounds int) {
 	all := s.rounds(rivals, n, rounds)
-	fmt.Fprintf(s.out, "\n| contenders: %d | turns a second | zk.Lock is 1: median (lowest to highest round) "+
+	fmt.Fprintf(s.out, "\n| contenders: %d | turns a second | speed (zk.Lock is 1): median (lowest to highest round) "+
 		"| share of the turns that go to another contender | longest turn, as a multiple of the mean turn "+
 		"| requests a turn | bytes a turn |\n", n)
 	fmt.Fprintln(s.out, "|---|--:|--:|--:|--:|--:|--:|")

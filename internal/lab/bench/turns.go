@@ -39,8 +39,8 @@ func takeTurns(turns []turn, d time.Duration) (all []peers.Turn, err error) {
 	return slices.Concat(had...), errors.Join(errs...)
 }
 
-// inTime are the turns that were done within the stint, in their order. Whoever has had none by
-// then has one more, which counts for the longest turn alone.
+// inTime are the turns that ended within the stint, in their order. A contender that has had no
+// turn by then finishes its first one later: this turn counts only for the longest turn.
 func inTime(turns round) round {
 	late := func(t peers.Turn) bool { return t.Done > stint }
 	done := slices.DeleteFunc(slices.Clone(turns), late)

@@ -183,7 +183,7 @@ func (b *side) gets(c command) error {
 	case c.Do == "add" && isOutOfRange:
 		return fmt.Errorf("1 to %d clients can be added", most)
 	case c.Do == "add" && b.wanted == most:
-		return fmt.Errorf("no board has room for another client: %d is the limit", most)
+		return fmt.Errorf("no client can be added: a lock can have %d at most", most)
 	case c.Do == "add":
 		b.Acts(b.now(), stage.Action{Do: "add", N: c.N})
 		b.wanted = min(b.wanted+c.N, most)

@@ -291,8 +291,8 @@ var lessons = []lesson{
 				"等一等：服务器收不到客户端 0 的消息，5 秒后结束它的会话。"), done: holds(1),
 				seen: func(b *side) lang.Text {
 					if b.Key == "5" {
-						return lang.Of("Here also both believe that they hold the lock, until client 0 continues and is notified. "+
-							"Until then the store decides by the token.",
+						return lang.Of("Here both clients also believe that they hold the lock, "+
+							"until client 0 continues and is notified. Until then the store decides by the token.",
 							"这里也一样，两个客户端都以为自己持有锁，直到客户端 0 恢复运行，得知锁丢了。"+
 								"在那之前，接受谁的写入，由存储根据令牌决定。")
 					}
@@ -395,7 +395,7 @@ var lessons = []lesson{
 
 // afterTheSession is what lessons 1 and 2 ask.
 var afterTheSession = guess{
-	Text: text("Before you press: who holds the lock when the session of client 0 has ended?",
+	Text: text("Your guess: who holds the lock when the session of client 0 has ended?",
 		"先猜：客户端 0 的会话结束以后，谁持有锁？"),
 	Of:   text("holds the lock", "持有锁"),
 	Kind: guessNext, At: 0, measured: holder,

@@ -32,7 +32,7 @@ type Figure struct {
 	Token   int64    `json:"token"`
 	Said    string   `json:"said"`   // an error
 	Reads   bool     `json:"reads"`  // its lock has readers
-	Since   int      `json:"since"`  // is it so
+	Since   int      `json:"since"`  // when Is changed last
 	Can     []string `json:"can"`    // which commands make sense
 	Heard   int      `json:"heard"`  // when the server has heard of its session last, if that is shown
 	Server  int      `json:"server"` // which it is connected to, from 1; 0: that is not known

@@ -99,7 +99,7 @@ function onItsWay(story, f) {
   if (f.err !== 0) {
     return say(`The server answers ${name}: ${what} failed: ${errorName(f.err)}.`, `服务器响应${named}：${what} 失败：${errorName(f.err)}。`);
   }
-  if (f.op === 12) return say(`The server answers ${name}: a list of ${f.names}.`, `服务器响应${named}：${f.names} 个名字的列表。`);
+  if (f.op === 12) return say(`The server answers ${name}: a list of ${f.names} ${f.names === 1 ? "name" : "names"}.`, `服务器响应${named}：${f.names} 个名字的列表。`);
   if (f.op === 1) return say(`The server answers ${name}: ${on} is created.`, `服务器响应${named}：已创建 ${on}。`);
   return say(`The server answers ${name}: ${asked} is done.`, `服务器响应${named}：${asked} 完成。`);
 }

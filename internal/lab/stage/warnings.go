@@ -46,8 +46,8 @@ const (
 	ToldOfLoss      Breaks = "told of loss"
 )
 
-// settled is for how long something has to be wrong before it is said, in microseconds:
-// what is told of in two messages may be seen between them.
+// settled is how long something has to be wrong before the page says so, in microseconds. Two
+// messages may belong to one change, and the recorder may look between them.
 const settled = 400_000
 
 // Warn finds what is wrong now.

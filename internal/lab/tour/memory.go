@@ -21,9 +21,9 @@ const (
 	FewestWaiters = 10
 )
 
-// LimitCrowd lets no more come than there is memory for, and than may have a file open. It says
-// why they are fewer, or "". A tour that takes more memory is killed by the system, without a
-// word; one that takes more files waits for clients that cannot connect.
+// LimitCrowd makes the largest crowd smaller if the free memory, or the limit of open files, does
+// not suffice for it. It returns why, or "". If a tour took more memory, the system would kill it
+// without a message. If it needed more files, it would wait for clients that cannot connect.
 func (t *Tour) LimitCrowd() (why string, err error) {
 	wanted := t.Largest
 	if free, known := availableMemory(); known && takes(wanted) > free {

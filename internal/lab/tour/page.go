@@ -48,7 +48,7 @@ func (rec *Recording) intro() lang.Text {
 		ways = text("Here is one way to build it", "下面是一种实现方法")
 	}
 	return lang.Of(
-		"A distributed lock lets one client at a time change what many share. ZooKeeper is a server that keeps it, "+
+		"A distributed lock lets one client at a time change what many share. ZooKeeper is a server that keeps the lock, "+
 			"in small files called znodes. %v: press ▶ Play to see what happens.",
 		"有了分布式锁，在许多客户端当中，同一时刻只有一个能修改共享的数据。ZooKeeper 是保管锁的服务器，"+
 			"锁放在叫做 znode 的小文件里。%v：请按 ▶ 播放，看会发生什么。", ways)

@@ -41,8 +41,8 @@ type Crowd struct {
 // Window is how long a crowd is watched while it waits.
 const Window = time.Second
 
-// A Release is what one Unlock of the holder sets off, until all is quiet again;
-// of clients that poll, until the next is in.
+// A Release is what one call of Unlock causes: until all clients wait silently again or, if they
+// poll, until the next client holds the lock.
 type Release struct {
 	wiretap.Counts               // of all clients
 	ToWaiters      int           // bytes that went to those who waited

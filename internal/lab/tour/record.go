@@ -189,7 +189,7 @@ func (s *scene) lines(members ...*zktest.Member) (turns []*zktest.Turn) {
 // mustWait ends the story if the client holds the lock although it is not the first.
 func (s *scene) mustWait(turn *zktest.Turn) {
 	if turn.Returned() {
-		s.t.Fatalf("%s was let in beside the holder; its Lock answered %v", turn.Name, turn.Err())
+		s.t.Fatalf("%s did not wait although another client holds it; its Lock returned %v", turn.Name, turn.Err())
 	}
 }
 
@@ -232,7 +232,7 @@ func (s *scene) settles(waiting []*zktest.Turn) {
 // served returns the waiting client that acquires the lock next, and the others.
 func (s *scene) served(waiting []*zktest.Turn) (next *zktest.Turn, others []*zktest.Turn) {
 	i := -1
-	s.Await("the next in line to be let in", func() bool {
+	s.Await("the next client to get the lock", func() bool {
 		i = slices.IndexFunc(waiting, (*zktest.Turn).Returned)
 		return i >= 0
 	})

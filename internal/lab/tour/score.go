@@ -108,7 +108,7 @@ func (rec *Recording) Score() (groups []Group) {
 			beside(text("its median wait, relative to quiet", "等待时间的中位数，是平静时的几倍"),
 				func(c *Crowd) any { return machines(c.Bystander.times()) },
 			),
-			beside(text("kilobytes sent to others meanwhile", "旁观者每等一次响应，服务器同时发给别的客户端的数据，KB"),
+			beside(text("most kilobytes to others in one wait", "旁观者每等一次响应，服务器同时发给别的客户端的数据，KB"),
 				func(c *Crowd) any { return kilobytes(c.Bystander.Meanwhile, 500) },
 			),
 		)

@@ -145,7 +145,7 @@ var stories = []episode{
 			ID:    "cut",
 			Title: text("The holder loses its connection", "持有者失去连接"),
 			Watch: text(
-				"Does client 0 know that it no longer holds the lock, when client 1 gets it?",
+				"When client 1 gets the lock, does client 0 know that it no longer holds it?",
 				"客户端 1 拿到锁时，客户端 0 知道自己不再持有锁吗？",
 			),
 			Steps: []string{"4", "5", "leased"},

@@ -1,6 +1,6 @@
 // Package tour measures the locks on a real ZooKeeper, asks each for its properties, and
-// records how they work for a page to look at. What is counted and timed, nothing stands in
-// the way of; what is drawn was recorded by a camera, in runs of its own.
+// records for a page how they work. It counts and times runs in which nothing delays the messages.
+// What the page draws was recorded by a camera, which delays them, in other runs.
 package tour
 
 import (
@@ -92,9 +92,10 @@ func (t *Tour) explained(err error) error {
 // queueJobs is how many jobs a queue counts for, which takes longer than they.
 const queueJobs = 20
 
-// queues measures a queue of each lock: first of those who poll, for they would disturb
-// the others, and then of the others, those last whose herds come. For a holder of leased
-// must keep its session proved: it does not wait until a herd of a thousand has passed.
+// queues measures a queue of each lock. The locks whose waiters poll come first, because they
+// would disturb the others. Among the others, the locks with a herd come last: a holder of leased
+// has to renew its lease in time, and cannot wait until the servers have answered a herd of a
+// thousand.
 func (t *Tour) queues(ctx context.Context) error {
 	t.Queues = make([]*Queue, len(t.Locks))
 	for _, poll := range []bool{true, false} {

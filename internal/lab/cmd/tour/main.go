@@ -174,7 +174,7 @@ func newPage() (page string, draft *os.File, err error) {
 	return page, draft, err
 }
 
-// matrix holds every lock against every property and prints the answers.
+// matrix checks every lock for every property, and prints the answers.
 func matrix(ctx context.Context, t *tour.Tour, line *progress) error {
 	if err := t.Ask(ctx); err != nil {
 		return err
