@@ -59,6 +59,8 @@ import (
 //     open. Our dialer, the method open, closes it.
 // 13. If a name has several addresses, the library dials it for one second, in which Go's dialer tries only
 //     the first one. dialEach tries each.
+// 14. When it sets the watches again, it reads the last zxid while another goroutine may write it: a data race.
+//     Then a watch can miss a change of data or children, but not a deletion. leased waits only for deletions.
 //
 // upstream.md has patches for what the library itself should fix.
 
