@@ -50,8 +50,8 @@ func (r *replica) compete(ctx context.Context) {
 func (r *replica) lead(held context.Context, token int64) error {
 	me := leader{r.name, token}
 
-	// Before it reads anything: from now on, the store refuses those who have led before. So
-	// what is read is not changed by a late write of theirs.
+	// The new leader sends its token before it reads anything. From then on, the store refuses the writes of
+	// earlier leaders, so no late write can change what this leader has read.
 	if err := r.store.takeOver(held, me); err != nil {
 		return err
 	}
