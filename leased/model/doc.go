@@ -2,7 +2,7 @@
 // interleaving of the events between a client and its servers. README.md has the argument that it checks, and
 // the results.
 //
-// The model has a process A, which the code calls the client, the servers between A and their leader, and the leader. A rule says from which
+// The model has a process A, which the code calls the client, a follower, and the leader. A rule says from which
 // answers A concludes that its session lives, and for how long. The package looks for an order of events in
 // which the leader has ended A's session, so that B can get the lock, while A still relies on the session.
 //

@@ -1,9 +1,9 @@
-// Package bench measures how many turns a second the locks make, side by side on one real server,
-// and what each turn takes. A turn is one Lock and one Unlock, with nothing in between.
+// Package bench measures how many turns a second each lock allows, side by side on one real server,
+// and what each turn costs. A turn is one Lock and one Unlock, with nothing in between.
 //
 //	bench.go    the table
 //	locks.go    the locks
-//	turns.go    the contenders take turns, and are counted
+//	turns.go    how the contenders take turns, and how these are counted
 package bench
 
 import (
@@ -19,10 +19,10 @@ import (
 	"zklock/internal/zktest"
 )
 
-// stint is one lock's part of a round.
+// stint is how long one lock is measured in a round.
 const stint = 500 * time.Millisecond
 
-// A stage is where things are measured.
+// A stage has what a measurement needs.
 type stage struct {
 	zktest.T
 	ctx    context.Context
@@ -30,7 +30,8 @@ type stage struct {
 	out    io.Writer
 }
 
-// Run measures the locks with so many contenders, each in so many rounds, and prints a table.
+// Run measures the locks with each of these numbers of contenders, each lock in so many rounds, and
+// prints a table for each number.
 func Run(ctx context.Context, contenders []int, rounds int, out io.Writer) error {
 	server, err := zkserver.Start(ctx)
 	if err != nil {
@@ -70,11 +71,11 @@ func (s stage) table(rivals []rival, n, rounds int) {
 	}
 }
 
-// A round is what the contenders of one lock did in it.
+// A round is the turns that the contenders of one lock took in one round of the measurement.
 type round []peers.Turn
 
-// rounds lets the contenders of all locks take turns, one lock after the other and often, so that
-// whatever disturbs the machine disturbs all. It returns the rounds of each lock.
+// rounds measures one lock after the other, and begins again for each round, so that whatever
+// disturbs the machine disturbs all locks. It returns the rounds of each lock.
 func (s stage) rounds(rivals []rival, n, rounds int) [][]round {
 	all := make([][]round, len(rivals))
 	s.on(func(s stage, z *zktest.Zoo) {
@@ -85,7 +86,7 @@ func (s stage) rounds(rivals []rival, n, rounds int) [][]round {
 		for i := range rounds {
 			for j := range rivals {
 				s.must(s.ctx.Err())
-				at := (i + j) % len(rivals) // nobody is always the first
+				at := (i + j) % len(rivals) // so that no lock is always the first
 				turns, err := runners[at](stint)
 				s.must(err)
 				all[at] = append(all[at], turns)
@@ -95,7 +96,7 @@ func (s stage) rounds(rivals []rival, n, rounds int) [][]round {
 	return all
 }
 
-// each is what a measure says of each round.
+// each applies a measure to each round.
 func each(rounds []round, measure func(round) float64) (all []float64) {
 	for _, r := range rounds {
 		all = append(all, measure(r))
@@ -103,7 +104,7 @@ func each(rounds []round, measure func(round) float64) (all []float64) {
 	return all
 }
 
-// ratios are the turns a second, beside another lock's in the same rounds.
+// ratios returns the turns a second of a lock, divided by those of another lock in the same rounds.
 func ratios(rounds, others []round) (all []float64) {
 	for i, r := range rounds {
 		all = append(all, aSecond(r)/aSecond(others[i]))
@@ -111,7 +112,7 @@ func ratios(rounds, others []round) (all []float64) {
 	return all
 }
 
-// median is 0 for no values.
+// median returns the median of the values, or 0 if there are none.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	if len(sorted) == 0 {
@@ -120,15 +121,15 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// on runs one measurement, and ends its sessions.
+// on runs one measurement, and then ends the sessions that it has opened.
 func (s stage) on(measure func(stage, *zktest.Zoo)) {
 	s.must(s.ctx.Err())
-	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Minute) // more than a test's patience
+	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Minute) // longer than a test waits
 	defer cancel()
 	s.must(zktest.Tell(func(t zktest.T) {
 		s.T = t
 		z := zktest.NewOn(t, s.server)
-		z.Untapped, z.Ctx = true, ctx // the taps' own work would count
+		z.Untapped, z.Ctx = true, ctx // the work of the taps would be measured with the rest
 		measure(s, z)
 	}))
 }

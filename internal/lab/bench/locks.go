@@ -18,23 +18,23 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A rival is somebody's lock, beside zk.Lock.
+// A rival is a lock that is compared with zk.Lock.
 type rival struct {
 	name      string
 	bring     bring
-	elsewhere bool // and not at ZooKeeper: nobody listens to its wire
+	elsewhere bool // it is not on ZooKeeper, so its messages are not counted
 }
 
-// A bring brings n contenders to a lock of their own on a server.
+// A bring lets n contenders join a new lock on a server.
 type bring func(s stage, z *zktest.Zoo, server string, n int) runner
 
-// A runner lets the contenders take turns for a while, each at least one.
+// A runner lets the contenders take turns for d, each at least one.
 type runner func(d time.Duration) ([]peers.Turn, error)
 
-// ours are the locks in Go at ZooKeeper. The first one is what all are compared with.
+// ours are the locks in Go on ZooKeeper. All locks are compared with the first one.
 var ours = []rival{
 	here("zk.Lock", steps.Client),
-	here("zk.Lock, once more", steps.Client), // what it differs by is noise
+	here("zk.Lock, once more", steps.Client), // its difference from the first one is noise
 	here("step 1", locks.Of("1")),
 	here("step 2", locks.Of("2")),
 	here("step 3", locks.Of("3")),
@@ -46,7 +46,7 @@ var ours = []rival{
 	{name: "leased.Cohort, in one process", bring: inOneProcess(locks.Cohort)},
 }
 
-// here is a lock for contenders of this process, each with a session of its own.
+// here returns a lock whose contenders are in this process, each with a session of its own.
 func here(name string, lock property.Subject) rival {
 	return rival{name: name, bring: func(s stage, z *zktest.Zoo, server string, n int) runner {
 		path := newPath(s, z)
@@ -58,7 +58,7 @@ func here(name string, lock property.Subject) rival {
 	}}
 }
 
-// inOneProcess is a lock that the contenders share, as goroutines of one process do.
+// inOneProcess returns a bring whose contenders share one lock, as goroutines of one process do.
 func inOneProcess(lock property.Subject) bring {
 	return func(s stage, z *zktest.Zoo, server string, n int) runner {
 		shared := turnOf(join(z, lock, server, newPath(s, z), 0).Way)
@@ -70,7 +70,7 @@ func inOneProcess(lock property.Subject) bring {
 	}
 }
 
-// join brings a contender to a lock on the server that is at this address.
+// join lets a contender join a lock through the server at this address.
 func join(z *zktest.Zoo, lock property.Subject, server, path string, i int) *zktest.Member {
 	seat := property.Seat{Path: path, Through: func(dial zk.Dialer) zk.Dialer {
 		return func(network, _ string, limit time.Duration) (net.Conn, error) { return dial(network, server, limit) }
@@ -78,7 +78,7 @@ func join(z *zktest.Zoo, lock property.Subject, server, path string, i int) *zkt
 	return lock.JoinAs(z, fmt.Sprintf("contender %d", i+1), seat)
 }
 
-// turnOf is one Lock and one Unlock.
+// turnOf returns a turn that calls the Lock of a way, and then the Unlock of the hold.
 func turnOf(way zktest.Way) turn {
 	return func() error {
 		held, err := way.Lock(context.Background())
@@ -89,16 +89,16 @@ func turnOf(way zktest.Way) turn {
 	}
 }
 
-// newPath is where a new lock can be: nothing is there yet.
+// newPath returns a path for a new lock, at which nothing exists yet.
 func newPath(s stage, z *zktest.Zoo) string {
-	parent := fmt.Sprintf("%s/%08x", z.Root, rand.Uint32()) // all of one length: bytes are counted
+	parent := fmt.Sprintf("%s/%08x", z.Root, rand.Uint32()) // all of one length, because bytes are counted
 	_, err := z.Observer().Create(parent, nil, 0, zk.WorldACL(zk.PermAll))
 	s.must(err)
 	return parent + "/lock"
 }
 
-// others are the locks of other people whose programs are on this machine. It tells which are
-// missing.
+// others returns the locks of other projects whose programs are on this machine. It also says which
+// are missing.
 func (s stage) others() (rivals []rival, missing []string) {
 	const install = "%s are not installed: %v"
 	if err := peers.Missing(); err != nil {

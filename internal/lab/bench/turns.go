@@ -15,10 +15,10 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A turn is one Lock and one Unlock: the caller comes, holds the lock, and goes.
+// A turn calls Lock, and then Unlock.
 type turn func() error
 
-// takeTurns takes turns on as many goroutines as there are, for d and at least once each.
+// takeTurns runs each of the turns on a goroutine of its own, repeatedly for d, and at least once.
 func takeTurns(turns []turn, d time.Duration) (all []peers.Turn, err error) {
 	var running sync.WaitGroup
 	had := make([][]peers.Turn, len(turns))
@@ -39,8 +39,9 @@ func takeTurns(turns []turn, d time.Duration) (all []peers.Turn, err error) {
 	return slices.Concat(had...), errors.Join(errs...)
 }
 
-// inTime are the turns that ended within the stint, in their order. A contender that has had no
-// turn by then finishes its first one later: this turn counts only for the longest turn.
+// inTime returns the turns that ended within the stint, in the order in which they ended. A
+// contender that has had no turn by then finishes its first one later: that turn counts only for
+// the longest turn.
 func inTime(turns round) round {
 	late := func(t peers.Turn) bool { return t.Done > stint }
 	done := slices.DeleteFunc(slices.Clone(turns), late)
@@ -48,10 +49,10 @@ func inTime(turns round) round {
 	return done
 }
 
-// aSecond is how many turns a second were done in time.
+// aSecond returns how many turns a second were done in time.
 func aSecond(turns round) float64 { return float64(len(inTime(turns))) / stint.Seconds() }
 
-// toAnother is how large a part of these went to another contender than the one before.
+// toAnother returns the share of these turns that went to another contender than the turn before.
 func toAnother(turns round) float64 {
 	changed := 0
 	done := inTime(turns)
@@ -63,7 +64,7 @@ func toAnother(turns round) float64 {
 	return float64(changed) / float64(max(len(done), 1))
 }
 
-// longest is the longest of all turns, as a multiple of the mean turn.
+// longest returns the longest of all turns, as a multiple of the mean turn.
 func longest(turns round) float64 {
 	var most, sum time.Duration
 	for _, t := range turns {
@@ -73,7 +74,7 @@ func longest(turns round) float64 {
 	return float64(most) * float64(len(turns)) / float64(sum)
 }
 
-// begin brings n contenders to a lock, and lets each take a turn.
+// begin lets n contenders join a lock, and lets each take a turn.
 func (s stage) begin(r rival, z *zktest.Zoo, server string, n int) runner {
 	run := r.bring(s, z, server, n)
 	_, err := run(0)
@@ -81,7 +82,7 @@ func (s stage) begin(r rival, z *zktest.Zoo, server string, n int) runner {
 	return run
 }
 
-// count counts what a turn takes, on the wire: requests, and bytes both ways.
+// count counts what a turn costs on the wire: requests, and bytes in both directions.
 func (s stage) count(r rival, n int) (requests, bytes float64) {
 	s.on(func(s stage, z *zktest.Zoo) {
 		address, tap := s.tapped(z.Servers()[0])
@@ -96,8 +97,8 @@ func (s stage) count(r rival, n int) (requests, bytes float64) {
 	return requests, bytes
 }
 
-// tapped opens an address that leads to ZooKeeper, and listens to what passes: also to clients of
-// other languages.
+// tapped opens an address that leads to ZooKeeper, and taps every connection to it. So clients in
+// other languages can be tapped as well.
 func (s stage) tapped(server string) (address string, tap *wiretap.Tap) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	s.must(err)
@@ -115,7 +116,8 @@ func (s stage) tapped(server string) (address string, tap *wiretap.Tap) {
 	return listener.Addr().String(), tap
 }
 
-// relay hands on what a client and a server say. A Tap wants each request in one piece.
+// relay passes on what a client and a server send. It reads each request whole, because a Tap needs
+// it in one piece.
 func relay(client net.Conn, tap *wiretap.Tap, address string) {
 	defer client.Close()
 	server, err := tap.Dial("tcp", address, 10*time.Second)

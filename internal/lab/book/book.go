@@ -1,7 +1,7 @@
-// Package book makes a site of the repository's Markdown, in both languages, for what
-// Markdown cannot do: a prediction waits for its answer, and a recorded run plays in the
-// text. It needs no server, and loads nothing from elsewhere; make book writes it to a
-// folder, and make play serves it.
+// Package book makes a website from the repository's Markdown files, in both languages. The site
+// does what Markdown cannot do: it hides an answer until the reader has made a prediction, and it
+// plays recorded runs within the text. It needs no server, and loads nothing from elsewhere. make
+// book writes it to a folder, and make play serves it.
 package book
 
 import (
@@ -45,7 +45,7 @@ type edition struct {
 	runs     *recording
 }
 
-// A page is one Markdown file, and will be one HTML file.
+// A page is one Markdown file, which becomes one HTML file.
 type page struct {
 	path, source string
 	name         string // of the HTML file, without its extension: the same in both languages
@@ -53,10 +53,10 @@ type page struct {
 	edition      *edition
 }
 
-// Files are the book, by the names of its files.
+// Files are the files of the book, by their names.
 type Files map[string][]byte
 
-// Build makes all files of the book, of the repository in a folder.
+// Build makes all files of the book from the repository in the folder root.
 func Build(root string) (Files, error) {
 	sources, err := doccheck.Files(root, ".md", ".svg", ".json")
 	if err != nil {
@@ -97,7 +97,7 @@ var (
 	heading  = regexp.MustCompile(`(?m)^# (.+)$`)
 )
 
-// isPage tells whether a file is one that learners read.
+// isPage reports whether a file is one that learners read.
 func isPage(source string) bool {
 	return pages.MatchString(source) && source != "docs/CONTRIBUTING.md"
 }
@@ -113,7 +113,7 @@ func newPage(source, text string, e *edition) *page {
 	return p
 }
 
-// nameOf is the name of a page's HTML file, without its extension.
+// nameOf returns the name of a page's HTML file, without its extension.
 func nameOf(source string) string {
 	base := strings.TrimSuffix(strings.TrimSuffix(source, ".md"), ".zh-CN")
 	switch {
@@ -129,11 +129,11 @@ func nameOf(source string) string {
 	return path.Base(base)
 }
 
-// linked finds the rows of the list of pages.
+// linked matches a row of the list of pages, and captures its link.
 var linked = regexp.MustCompile(`(?m)^\| \[[^\]]+\]\(([^)#\s]+)\)`)
 
-// sort puts the pages into the order in which they are read: the front page, the way
-// through, the chapters, then what the way through names, in its order, and the rest.
+// sort puts the pages into reading order: the front page, the guide, the chapters, the pages that
+// the guide lists, in the order of its list, and then the rest.
 func (e *edition) sort() error {
 	slices.SortFunc(e.pages, func(a, b *page) int { return strings.Compare(a.name, b.name) })
 	way := e.page("guide")
@@ -161,12 +161,12 @@ func (e *edition) sort() error {
 	return nil
 }
 
-// page is the one with this name, or nil.
+// page returns the page with this name, or nil.
 func (e *edition) page(name string) *page {
 	return e.find(func(p *page) bool { return p.name == name })
 }
 
-// at is the page that is made of a file of the repository, or nil.
+// at returns the page that is made from a file of the repository, or nil.
 func (e *edition) at(source string) *page {
 	return e.find(func(p *page) bool { return p.path == source })
 }
@@ -178,7 +178,7 @@ func (e *edition) find(is func(*page) bool) *page {
 	return nil
 }
 
-// say is a text in the edition's language.
+// say returns a text in the edition's language.
 func (e *edition) say(t lang.Text) string {
 	if e.language == "en" {
 		return t.EN
@@ -188,8 +188,7 @@ func (e *edition) say(t lang.Text) string {
 
 var both = lang.Both
 
-// labels are the texts of the book itself, by the names that the template and the
-// script have for them.
+// labels are the texts of the book itself, by the names that the template and the script use.
 var labels = map[string]lang.Text{
 	"skip":     both("To the text", "跳到正文"),
 	"contents": both("Contents", "目录"),
@@ -253,17 +252,17 @@ func (e *edition) write(files Files) error {
 	return nil
 }
 
-// An entry of the contents.
+// An entry is a page in the table of contents.
 type entry struct {
 	Name, Title string
 	Current     bool
 	Sections    []section
 }
 
-// A section of a page has a heading of the second level.
+// A section is a part of a page that begins with a heading of the second level.
 type section struct{ ID, Title string }
 
-// beside is the entry of the page at a place of the order, if there is one.
+// beside returns the entry of page i in reading order, or nil if there is none.
 func (e *edition) beside(i int) *entry {
 	if i < 0 || i >= len(e.pages) {
 		return nil
@@ -290,7 +289,7 @@ func (e *edition) contents(current string, sections []section) (contents struct{
 	return contents
 }
 
-// Write writes the files into a folder, and nothing else stays there.
+// Write writes the files into a folder. Anything else in the folder is deleted.
 func (f Files) Write(folder string) error {
 	if err := os.RemoveAll(folder); err != nil {
 		return err
@@ -307,11 +306,11 @@ func (f Files) Write(folder string) error {
 	return nil
 }
 
-// policy lets a page of the book run what is in it, and load nothing.
+// policy lets a page of the book use the scripts and styles in it, and load nothing.
 const policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// ServeHTTP serves the files out of memory.
+// ServeHTTP serves the files from memory.
 func (f Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	if name == "" || strings.HasSuffix(name, "/") {
@@ -324,5 +323,5 @@ func (f Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Security-Policy", policy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(content) // unless nobody waits for it any more
+	_, _ = w.Write(content) // an error means that the browser no longer waits for the file
 }

@@ -1,5 +1,5 @@
-// What a page of the book does beyond being read: its questions. They work from a file, and
-// where nothing is kept.
+// The questions on a page of the book. They also work if the page was opened as a file, and if the
+// browser stores nothing.
 
 const $ = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -14,7 +14,8 @@ for (const question of all(".question")) {
   const numbers = all("[data-answer]", form), choices = all("[name=choice]", form), text = $("textarea", form);
   const after = $(`[data-after="${question.dataset.key}"]`);
 
-  // veil hides what answers the question, until it is answered or somebody wants to see it.
+  // veil hides the text that answers the question, or shows it again. The text is hidden until the
+  // question is answered, or the reader asks for the text.
   function veil(hidden) {
     after?.classList.toggle("veiled", hidden);
     if (after && hidden && !$(".veil", after)) {
@@ -36,7 +37,7 @@ for (const question of all(".question")) {
     else said.split(" ").forEach((value, i) => { if (numbers[i]) numbers[i].value = value; });
   }
 
-  // compare says what was answered, and how far it is from the answer.
+  // compare shows what the reader has answered, and how far it is from the answer.
   function compare() {
     yours.replaceChildren();
     const line = (said, verdict, right) => {

@@ -10,10 +10,10 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// A question is what a form asks. A chapter writes it so: in a paragraph that begins with
-// "Predict." in bold letters, the question; then its answer in <details>. A number in bold
-// letters in the answer is asked for. What the question has in italics are choices, of
-// which the one that the answer has in bold letters is right.
+// A question is what a form asks. A chapter writes a question as a paragraph that begins with
+// "Predict." in bold letters, followed by the answer in <details>. If the question has text in
+// italics, each such text is a choice, and the one that equals the first bold text of the answer is
+// right. Otherwise the form asks for each number that the answer has in bold letters.
 type question struct {
 	Key     string
 	Say     map[string]string
@@ -28,7 +28,7 @@ type choice struct {
 	Right bool
 }
 
-// predicts tells whether a block is a paragraph that asks for a prediction.
+// predicts reports whether a block is a paragraph that asks for a prediction.
 func (w *writer) predicts(n ast.Node) bool {
 	if n.Kind() != ast.KindParagraph {
 		return false
@@ -41,7 +41,7 @@ func (w *writer) predicts(n ast.Node) bool {
 	return false
 }
 
-// emphasised lists what a node has in italics (1) or in bold letters (2).
+// emphasised returns the texts that a node has in italics (level 1) or in bold letters (level 2).
 func (w *writer) emphasised(n ast.Node, level int) (all []string) {
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		e, ok := n.(*ast.Emphasis)
@@ -56,8 +56,8 @@ func (w *writer) emphasised(n ast.Node, level int) (all []string) {
 
 var numberOf = regexp.MustCompile(`^([0-9][0-9,]*(?:\.[0-9]+)?) *(.*?)[.。]?$`)
 
-// question writes a question, which begins with a block, its form and its answer, and
-// is the last block of the answer.
+// question writes a question with its form and its answer. The question begins with the block
+// first. question returns the last block of the answer.
 func (w *writer) question(first ast.Node) (last ast.Node) {
 	w.asked++
 	q := question{Key: w.key(), Say: w.edition.labels()}
@@ -103,7 +103,7 @@ func (w *writer) beginQuestion(q question) {
 	w.out.WriteString("<div class=\"asked\">\n")
 }
 
-// form ends a question: with the form, and the answer.
+// form ends a question with the form and the answer.
 func (w *writer) form(q question, answer string) {
 	w.out.WriteString("</div>\n")
 	if err := templates.ExecuteTemplate(&w.out, "question", q); err != nil {
@@ -113,7 +113,7 @@ func (w *writer) form(q question, answer string) {
 	fmt.Fprintf(&w.out, "<p class=\"yours\" role=\"status\"></p>\n%s</details>\n</section>\n", answer)
 }
 
-// isTag tells whether a block is HTML that begins with a tag.
+// isTag reports whether a block is HTML that begins with a tag.
 func (w *writer) isTag(n ast.Node, tag string) bool {
 	return n.Kind() == ast.KindHTMLBlock && strings.HasPrefix(string(n.Lines().Value(w.markdown)), tag)
 }

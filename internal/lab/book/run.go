@@ -14,10 +14,10 @@ import (
 	"zklock/internal/lang"
 )
 
-// runsFile has the runs that the chapters play.
+// runsFile contains the runs that the chapters play.
 const runsFile = "docs/figures/runs.json"
 
-// A recording is what the file has. The stories are handed on to the script as they are.
+// A recording is the content of runsFile. The stories are passed on to the script unchanged.
 type recording struct {
 	Steps   []stage.Column    `json:"steps"`
 	Titles  []stage.Title     `json:"titles"`
@@ -32,11 +32,11 @@ func readRuns(text string) (*recording, error) {
 	return r, nil
 }
 
-// mark asks for a run in a chapter: <!-- run: release 3 4 --> plays the story called
-// release, with steps 3 and 4.
+// mark matches a comment that asks for a run in a chapter. For example, <!-- run: release 3 4 -->
+// plays the story with the ID release, with steps 3 and 4.
 var mark = regexp.MustCompile(`^<!-- run: (\w+)((?: \d)+) -->`)
 
-// A replay is a run in the text.
+// A replay is a run that plays within the text.
 type replay struct {
 	Title, Watch string
 	Say          map[string]string
@@ -45,7 +45,7 @@ type replay struct {
 	Stories      []json.RawMessage
 }
 
-// run writes what plays in the place of a mark, if a block is one.
+// run writes the run that a block asks for, if the block is a mark, and reports whether it is one.
 func (w *writer) run(block ast.Node) (isMark bool) {
 	if block.Kind() != ast.KindHTMLBlock {
 		return false
@@ -65,7 +65,7 @@ func (w *writer) run(block ast.Node) (isMark bool) {
 	return true
 }
 
-// replay is the run of a story with some steps.
+// replay returns the run of a story with some steps.
 func (e *edition) replay(id string, steps []string) (r replay, err error) {
 	r.Say, r.Legend = e.labels(), e.legend()
 	for _, t := range e.runs.Titles {
@@ -97,7 +97,7 @@ func (e *edition) replay(id string, steps []string) (r replay, err error) {
 
 var inBoth = regexp.MustCompile(`<span data-zh="([^"]*)">([^<]*)</span>`)
 
-// legend says in the edition's language what the signs of a drawing mean.
+// legend explains the signs of a drawing in the edition's language.
 func (e *edition) legend() template.HTML {
 	return template.HTML(inBoth.ReplaceAllStringFunc(string(stage.Legend), func(both string) string {
 		m := inBoth.FindStringSubmatch(both)
@@ -105,7 +105,7 @@ func (e *edition) legend() template.HTML {
 	}))
 }
 
-// JSON is the stories for a script in the page.
+// JSON encodes the stories for a script in the page.
 func (r replay) JSON() (template.JS, error) {
 	text, err := json.Marshal(r.Stories)
 	return template.JS(bytes.TrimSpace(text)), err

@@ -1,5 +1,5 @@
 
-// ---- Runs: what was recorded plays in the text, phase by phase ----
+// ---- Runs: recorded runs play in the text, phase by phase ----
 
 reader = document.documentElement.lang === "en" ? "en" : "zh";
 
@@ -37,13 +37,14 @@ for (const figure of all(".run")) {
     buttons.forEach((button, i) => button.setAttribute("aria-current", i === p ? "step" : "false"));
   }
 
-  // play shows a phase from its beginning to its end. Who wants nothing to move sees the end.
+  // play shows a phase from its beginning to its end. If the reader prefers no motion, it shows
+  // only the end.
   function play(p) {
     const phase = times.phases[p];
     run(still.matches ? phase.at + phase.lasts : phase.at, phase.at + phase.lasts);
   }
 
-  // run plays from a moment to another.
+  // run plays from one moment to another.
   function run(from, end) {
     const mine = ++playing;
     now = from;
@@ -61,7 +62,7 @@ for (const figure of all(".run")) {
     requestAnimationFrame(tick);
   }
 
-  // go stops at a moment, and, if a step has led there, at a message.
+  // go stops at a moment. If a step has led there, of is the message at which it has stopped.
   function go(at, of = null) {
     playing++;
     isPlaying = false;
@@ -99,5 +100,5 @@ for (const figure of all(".run")) {
     draw();
   };
   new ResizeObserver(fits).observe(figure);
-  addEventListener("resize", fits); // other colours, too
+  addEventListener("resize", fits); // the colours may have changed
 }

@@ -31,32 +31,33 @@ type writer struct {
 	out       bytes.Buffer
 	sections  []section
 	anchors   []string // of the headings so far
-	asked     int      // questions so far
-	plays     bool     // a run
-	veil      bool     // what follows is hidden until the question is answered
+	asked     int      // the number of questions so far
+	plays     bool     // the page plays a run
+	veil      bool     // what follows is hidden until the last question is answered
 	err       error
 }
 
-// The word by which a prediction is found, and the heading of the output that answers it.
+// predict matches the word with which a prediction begins. whatIsSeen matches the heading of the
+// output that answers it.
 var (
 	predict    = regexp.MustCompile(`^(?:Predict|先预测|先猜一猜|猜。)`)
 	whatIsSeen = regexp.MustCompile(`^(?:What you see|运行结果|你会看到)$`)
 )
 
-// A page that was rendered.
+// rendered is the result of rendering a page.
 type rendered struct {
 	html     string
 	sections []section
-	plays    bool // a run, and so needs the script for that
+	plays    bool // the page plays a run, and needs the script for it
 }
 
-// render makes the page's HTML.
+// render renders the page as HTML.
 func (p *page) render() (rendered, error) {
 	w := &writer{page: p, markdown: []byte(p.source)}
 	w.converter = goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithRendererOptions(
 		html.WithUnsafe(), renderer.WithNodeRenderers(util.Prioritized(links{p}, 100))))
 	doc := w.converter.Parser().Parse(text.NewReader(w.markdown))
-	veilBelow := false // the next section with what is seen answers the question
+	veilBelow := false // the next section that shows the output answers the question
 	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
 		heading, isHeading := n.(*ast.Heading)
 		switch {
@@ -84,7 +85,7 @@ func (p *page) render() (rendered, error) {
 	return rendered{w.out.String(), w.sections, w.plays}, w.err
 }
 
-// endsSection tells whether nothing follows a block but the next heading.
+// endsSection reports whether a heading directly follows a block.
 func endsSection(n ast.Node) bool {
 	if n == nil || n.NextSibling() == nil {
 		return false
@@ -92,7 +93,7 @@ func endsSection(n ast.Node) bool {
 	return n.NextSibling().Kind() == ast.KindHeading
 }
 
-// said is what a reader sees of a node.
+// said returns the text of a node, as a reader sees it.
 func (w *writer) said(n ast.Node) string { return said(n, w.markdown) }
 
 func said(n ast.Node, markdown []byte) string {
@@ -110,7 +111,8 @@ func said(n ast.Node, markdown []byte) string {
 	return said.String()
 }
 
-// heading ends what was hidden, and begins a section.
+// heading writes a heading. It ends what was hidden, and a heading of the second level begins a
+// section.
 func (w *writer) heading(h *ast.Heading) {
 	w.unhide()
 	title := w.said(h)
@@ -145,8 +147,8 @@ func (w *writer) block(n ast.Node) {
 	}
 }
 
-// code writes a block of code: what is typed or was printed, whose long lines are broken,
-// or code. A line of a diff says what becomes of it.
+// code writes a block of code. If the block is what one types or what was printed, the page breaks
+// its long lines. In a diff, added and removed lines are marked.
 func (w *writer) code(n *ast.FencedCodeBlock) {
 	language := string(n.Language(w.markdown))
 	if language == "mermaid" {
@@ -171,7 +173,7 @@ func (w *writer) code(n *ast.FencedCodeBlock) {
 	w.out.WriteString("</code></pre>\n")
 }
 
-// picture draws what on the repository's host Mermaid draws.
+// picture draws a diagram that Mermaid draws on the repository's host.
 func (w *writer) picture(source string) {
 	svg, err := mermaid.Draw(source)
 	if err != nil {
@@ -185,7 +187,7 @@ func (w *writer) write(n ast.Node) {
 	w.err = errors.Join(w.err, w.converter.Renderer().Render(&w.out, w.markdown, n))
 }
 
-// hide hides what follows until the last question is answered.
+// hide begins a part of the page that is hidden until the last question is answered.
 func (w *writer) hide() {
 	fmt.Fprintf(&w.out, "<div class=\"after\" data-after=%q>\n", w.key())
 	w.veil = true
@@ -198,13 +200,14 @@ func (w *writer) unhide() {
 	w.veil = false
 }
 
-// key names the last question: the same in both languages.
+// key returns the name of the last question, which is the same in both languages.
 func (w *writer) key() string { return fmt.Sprintf("%s-%d", w.name, w.asked) }
 
 func (w *writer) fail(format string, args ...any) { w.err = fmt.Errorf(format, args...) }
 
-// links renders what leads to another place: a page of the repository is a page of the
-// book, a figure stands in the page, and what the book does not have is no link.
+// links renders links and figures. A link to a page of the repository leads to the page of the
+// book. A link to anything else that the book does not have becomes plain text. A figure is written
+// into the page.
 type links struct{ *page }
 
 func (l links) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
@@ -229,7 +232,8 @@ func (l links) link(out util.BufWriter, _ []byte, n ast.Node, entering bool) (as
 	return ast.WalkContinue, nil
 }
 
-// target is where a link of the Markdown leads in the book, or "".
+// target returns where a link of the Markdown leads in the book, or "" if the book does not have
+// it.
 func (l links) target(to string) string {
 	if elsewhere.MatchString(to) || strings.HasPrefix(to, "#") {
 		return to

@@ -1,4 +1,4 @@
-// Package browser opens a page in a Chromium, as its reader has it, for a test.
+// Package browser opens a page in Chromium for a test, as a reader opens it.
 package browser
 
 import (
@@ -24,24 +24,24 @@ type Browser struct {
 	Ctx context.Context
 
 	mu       sync.Mutex
-	troubles []string // what a page must not do
+	troubles []string // what a page must not do, but has done
 }
 
-// patience is how long a page may take for what a test waits for.
+// patience is how long a test waits for a page at most.
 const patience = 90 * time.Second
 
-// Open opens a page of a size, of which all that it asks for lies in its folder or is in
-// it. It fails the test, at its end, if the page has asked for anything else or made an
-// error. Without a browser the test is left out, or, where ZKLOCK_REQUIRE_BROWSER is set,
-// fails.
+// Open opens a page in a window of this size. The page may load only what is in it or in its
+// folder. When the test ends, it fails if the page has asked for anything else, or has made an
+// error. Without a browser the test is skipped. If ZKLOCK_REQUIRE_BROWSER is set, it fails instead.
 func Open(t *testing.T, url string, width, height int) *Browser {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)),
-		chromedp.Flag("disable-back-forward-cache", true)) // a page that was left would be asked, and never answer
+		chromedp.Flag("disable-back-forward-cache", true)) // a page in that cache would be asked, and never answer
 	if os.Geteuid() == 0 { // Chromium's sandbox does not run as root
 		options = append(options, chromedp.NoSandbox)
 	}
-	// Chromium is ended, and does not tidy up. (t.TempDir has too long a name for its socket.)
+	// Chromium is killed, and does not delete its files. (t.TempDir has too long a name for its
+	// socket.)
 	temporary, err := os.MkdirTemp("", "page-")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(temporary) }) // a process of Chromium may end a little later
@@ -56,7 +56,7 @@ func Open(t *testing.T, url string, width, height int) *Browser {
 
 	b := &Browser{T: t, Ctx: ctx}
 	home, _, _ := strings.Cut(url, "?")
-	home = home[:strings.LastIndex(home, "/")+1] // what lies beside the page belongs to it
+	home = home[:strings.LastIndex(home, "/")+1] // files beside the page belong to it
 	require.NoError(t, chromedp.Listen(ctx, func(event any) { b.hear(event, home) }))
 	b.Do(
 		chromedp.EmulateViewport(int64(width), int64(height)),
@@ -90,7 +90,7 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// hear notes an error on the console, and a request to another address.
+// hear notes an exception, a message on the console, or a request to another address.
 func (b *Browser) hear(event any, home string) {
 	trouble := ""
 	switch e := event.(type) {
@@ -110,13 +110,13 @@ func (b *Browser) hear(event any, home string) {
 	}
 }
 
-// Do does something in the page.
+// Do carries out steps in the page.
 func (b *Browser) Do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	require.NoError(b, chromedp.Do(b.Ctx, steps...))
 }
 
-// Text is what an element says.
+// Text returns the text of an element.
 func (b *Browser) Text(selector string) string {
 	b.Helper()
 	text, err := chromedp.Run(b.Ctx, chromedp.TextContent(chromedp.CSS(selector)))
@@ -124,20 +124,20 @@ func (b *Browser) Text(selector string) string {
 	return strings.TrimSpace(text)
 }
 
-// Says fails the test unless an element says so.
+// Says fails the test unless the text of an element equals want.
 func (b *Browser) Says(selector, want string) {
 	b.Helper()
 	assert.Equal(b, want, b.Text(selector), selector)
 }
 
-// Contains waits until an element says so, among other things.
+// Contains waits until the text of an element contains text.
 func (b *Browser) Contains(selector, text string) {
 	b.Helper()
 	b.Until(fmt.Sprintf(`document.querySelector(%q).textContent.includes(%q)`, selector, text))
 }
 
-// Choose chooses of a list, as a mouse does: in one go, for a page that is told something
-// new in between sets its list again.
+// Choose selects a value in a list, as a mouse does. It does so in one step, because a page that
+// gets news in between would set its list again.
 func (b *Browser) Choose(list, what string) {
 	b.Helper()
 	b.Until(fmt.Sprintf(`[...document.querySelector(%q).options].some((o) => o.value === %q)`, list, what))
@@ -151,7 +151,7 @@ func (b *Browser) Choose(list, what string) {
 	)
 }
 
-// Evaluate is the value of an expression in the page.
+// Evaluate returns the value of an expression in the page.
 func Evaluate[V any](b *Browser, expression string) V {
 	b.Helper()
 	value, err := chromedp.Run(b.Ctx, chromedp.Evaluate[V](expression))
@@ -159,7 +159,7 @@ func Evaluate[V any](b *Browser, expression string) V {
 	return value
 }
 
-// Until waits for an expression to be true.
+// Until waits until an expression is true.
 func (b *Browser) Until(expression string) {
 	b.Helper()
 	_, err := chromedp.Run(b.Ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(patience)))
@@ -169,7 +169,7 @@ func (b *Browser) Until(expression string) {
 	}
 }
 
-// Picture writes what is seen to a file.
+// Picture writes a screenshot of the page to a file.
 func (b *Browser) Picture(path string) {
 	b.Helper()
 	picture, err := chromedp.Run(b.Ctx, chromedp.CaptureScreenshot())

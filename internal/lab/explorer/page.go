@@ -24,14 +24,14 @@ var script string
 
 var walk = template.Must(template.New("walk").Funcs(stage.Functions).Parse(markup))
 
-// A Page shows what an exploration has found: each kind of wrong interleaving, the gravest
-// first, and all interleavings, to walk through.
+// A Page shows what an exploration has found: one wrong interleaving of each kind, the most serious
+// first, and all interleavings, for a reader to walk through.
 type Page struct {
-	Origin   string // where it was played
+	Origin   string // where the interleavings were played
 	Lock     lang.Text
 	Result   explore.Result
 	Settings explore.Settings
-	Record   func(explore.Run) (explore.Recording, error) // plays an interleaving once more, to draw it
+	Record   func(explore.Run) (explore.Recording, error) // plays an interleaving again, and records it for drawing
 }
 
 // Write writes the page.
@@ -99,7 +99,7 @@ func (p Page) Write(w io.Writer) error {
 	return page.Write(w)
 }
 
-// shows puts an interleaving on the page.
+// shows adds an interleaving to the page.
 func (p Page) shows(page *stage.Page, id string, title, watch lang.Text, run explore.Run) error {
 	recording, err := p.Record(run)
 	if err != nil {
@@ -135,7 +135,7 @@ func (p Page) intro(kinds int) template.HTML {
 	return stage.Say(promise) + stage.Say(lang.Of("%s%s", "%s%s", played, found))
 }
 
-// promised is what the lock promises, that an invariant checks.
+// promised returns the promise of the lock that an invariant checks.
 func promised(invariant string) lang.Text {
 	if invariant == explore.TwoInside {
 		return text("Two clients never hold the lock at once.", "任何时刻都不会有两个客户端同时持有锁。")
@@ -147,7 +147,7 @@ func promised(invariant string) lang.Text {
 	return explore.Should[invariant]
 }
 
-// named is what the page calls what is wrong.
+// named returns what the page calls a broken invariant.
 func named(invariant string) lang.Text {
 	switch invariant {
 	case explore.TwoInside:

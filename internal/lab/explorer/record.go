@@ -1,4 +1,5 @@
-// Package explorer draws an interleaving that the explorer has found.
+// Package explorer makes a page of what package explore has found. It draws interleavings, and a
+// reader can walk through them.
 package explorer
 
 import (
@@ -10,11 +11,12 @@ import (
 	"zklock/internal/lang"
 )
 
-// step is how long each thing that happens takes in the drawing, in microseconds: one thing
-// happens after the other in an interleaving, so it needs no clock.
+// step is how long each event takes in the drawing, in microseconds. The drawing needs no real
+// clock, because the events of an interleaving happen one after the other.
 const step = 1000
 
-// Story tells a recording for the stage: each choice is a part, with what came of it.
+// Story turns a recording into a replay for the stage. Each choice begins a part, which also says
+// what followed from the choice.
 func Story(r explore.Recording) stage.Replay {
 	recorder := stage.New()
 	recorder.Dir, recorder.Path, recorder.Znode = r.Path, r.Path, r.Znode
@@ -26,7 +28,7 @@ func Story(r explore.Recording) stage.Replay {
 		clients = append(clients, c)
 	}
 	now := 0
-	calls := map[int]bool{} // clients that have called Lock, and have not asked for anything yet
+	calls := map[int]bool{} // clients that have called Lock, but have not sent a request since
 	for _, seen := range r.Seen {
 		now += step
 		c := clients[seen.Client]
@@ -53,7 +55,7 @@ func Story(r explore.Recording) stage.Replay {
 	return s
 }
 
-// told gives the parts of a story their titles, and what came of them.
+// told gives the parts of a story their titles, and summaries of what followed.
 func told(s *stage.Replay, run explore.Run) {
 	part := -1
 	for _, line := range slices.Concat(run.Told, why(s), ends(run)) {
@@ -72,7 +74,8 @@ func told(s *stage.Replay, run explore.Run) {
 
 func capitalized(t lang.Text) lang.Text { return lang.Text{EN: capital(t.EN), ZH: t.ZH} }
 
-// why says of each client that waits in the end what it waits for, if nobody will delete that.
+// why explains why a client still waits in the end: it watches a znode whose owner's Lock has
+// failed, so that nobody will delete the znode.
 func why(s *stage.Replay) (lines []explore.Line) {
 	last := func(client int) string {
 		states := s.Clients[client].States
@@ -95,7 +98,7 @@ func why(s *stage.Replay) (lines []explore.Line) {
 	return lines
 }
 
-// ends is how an interleaving has ended, as its last lines.
+// ends returns lines that say how an interleaving has ended.
 func ends(run explore.Run) (lines []explore.Line) {
 	for _, end := range run.Ends {
 		lines = append(lines, explore.Line{Text: end})

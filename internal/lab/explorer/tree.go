@@ -8,7 +8,7 @@ import (
 )
 
 // A tree has all interleavings that were played, for a page on which a reader walks through them.
-// Each text is in it once, with a number.
+// Each text is in it once, and is referred to by its number.
 type tree struct {
 	Texts []lang.Text `json:"texts"`
 	Root  *point      `json:"root"`
@@ -16,15 +16,15 @@ type tree struct {
 	known map[lang.Text]int
 }
 
-// A point is one at which something is to be chosen, or the end of an interleaving.
+// A point is a place in an interleaving at which something can be chosen, or its end.
 type point struct {
 	Choices []*option `json:"choices,omitempty"`
-	Ends    []int     `json:"ends,omitempty"`    // how it has ended
-	Wrong   []int     `json:"wrong,omitempty"`   // what is wrong then
-	Covered bool      `json:"covered,omitempty"` // what could come now also comes in another one
+	Ends    []int     `json:"ends,omitempty"`    // how the interleaving has ended
+	Wrong   []int     `json:"wrong,omitempty"`   // what is wrong with it
+	Covered bool      `json:"covered,omitempty"` // another interleaving continues in the same way
 }
 
-// An option is what can be chosen at a point, and what comes of it.
+// An option is something that can be chosen at a point, with what follows from it.
 type option struct {
 	Text   int    `json:"text"`
 	Client string `json:"client"`
@@ -34,7 +34,7 @@ type option struct {
 	label string
 }
 
-// grow makes the tree of the interleavings that were played.
+// grow returns the tree of the interleavings that were played.
 func grow(runs []explore.Run) *tree {
 	t := &tree{Root: &point{}, known: map[lang.Text]int{}}
 	for _, run := range runs {
@@ -43,7 +43,7 @@ func grow(runs []explore.Run) *tree {
 	return t
 }
 
-// add adds an interleaving: its beginning may be known.
+// add adds an interleaving. The tree may already have its first choices.
 func (t *tree) add(run explore.Run) {
 	at, line := t.Root, 0
 	for line < len(run.Told) && run.Told[line].Choice == 0 {
@@ -71,7 +71,7 @@ func (t *tree) add(run explore.Run) {
 	}
 }
 
-// text is the number of a text.
+// text returns the number of a text. A new text gets the next number.
 func (t *tree) text(text lang.Text) int {
 	i, known := t.known[text]
 	if !known {

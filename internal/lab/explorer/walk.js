@@ -1,4 +1,4 @@
-// The interleavings, to walk through: at each point the reader chooses what comes next.
+// The reader walks through the interleavings, and chooses at each point what happens next.
 
 const tree = JSON.parse(document.getElementById("tree")?.textContent ?? "null");
 
@@ -10,9 +10,10 @@ if (tree) {
     return e;
   };
   const words = (i) => brief(say(tree.texts[i]));
-  let path = []; // the options that were chosen
+  let path = []; // the options chosen so far
 
-  // count counts the ends after a point: wrong ones, and all that were played.
+  // count counts the ends that can be reached from a point: those that are wrong, and all that were
+  // played.
   const counts = new Map();
   const count = (point) => {
     if (!counts.has(point)) {

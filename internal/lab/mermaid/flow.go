@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// A flow has boxes in columns, and lines between them: who points to another one stands a
-// column before it.
+// A flow has boxes in columns, and lines between them. A box that points to another one is in an
+// earlier column.
 type flow struct {
 	boxes    []*box
 	edges    []edge
-	group    string // the words round the boxes of a subgraph
+	group    string // the title of the subgraph
 	grouped  []*box
-	isInside bool // the subgraph, while it is read
+	isInside bool // the lines being read are inside the subgraph
 	canvas
 }
 
@@ -26,7 +26,7 @@ type box struct {
 type edge struct {
 	from, to *box
 	text     string
-	isPlain  bool // without a head
+	isPlain  bool // it has no arrowhead
 }
 
 var (
@@ -67,7 +67,7 @@ func (f *flow) read(line string) error {
 	return fmt.Errorf("mermaid: a flow has no %q", line)
 }
 
-// box finds or makes the box of a name.
+// box returns the box with this name. If there is none, it adds one.
 func (f *flow) box(id, label string) *box {
 	i := slices.IndexFunc(f.boxes, func(b *box) bool { return b.id == id })
 	if i >= 0 {
@@ -85,7 +85,7 @@ func (f *flow) box(id, label string) *box {
 }
 
 func (f *flow) draw(isMirrored bool) string {
-	for range f.boxes { // so long can a path be at most
+	for range f.boxes { // no path is longer than this
 		for _, e := range f.edges {
 			e.to.column = max(e.to.column, e.from.column+1)
 		}
@@ -133,7 +133,7 @@ func (f *flow) draw(isMirrored bool) string {
 	return f.svg(full, height+margin)
 }
 
-// room is how wide a box is, with the words of its group.
+// room returns the width that a box needs, including the title of its group.
 func (f *flow) room(b *box) float64 {
 	own := width(b.label) + 2*padding
 	if slices.Contains(f.grouped, b) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A sequence has a column for each who takes part, and below it its events, in order.
+// A sequence has a column for each participant, and the events in order from top to bottom.
 type sequence struct {
 	names, labels []string
 	events        []event
@@ -16,11 +16,11 @@ type sequence struct {
 	canvas
 }
 
-// An event is a message from a column to another one, a note over some columns, or the
-// begin or the end of a loop.
+// An event is a message from one column to another, a note over some columns, or the beginning or
+// the end of a loop.
 type event struct {
 	from, to int
-	kind     string // the arrow of a message, or one of these:
+	kind     string // the arrow of a message, or one of the constants below
 	text     string
 }
 
@@ -88,7 +88,7 @@ func (s *sequence) read(line string) error {
 	return nil
 }
 
-// place puts the columns so far apart that each text has room.
+// place puts the columns far enough apart for each text.
 func (s *sequence) place() {
 	s.gaps = make([]float64, len(s.names)-1)
 	for i := range s.gaps {
@@ -100,7 +100,7 @@ func (s *sequence) place() {
 		switch {
 		case first < last:
 			s.widen(first, last, needed)
-		case first > 0: // a note over one column stays clear of the column before
+		case first > 0: // a note over one column must not touch the column before
 			s.widen(first-1, first, needed/2+padding)
 		}
 		if first == last && last < len(s.gaps) {
@@ -119,7 +119,7 @@ func (s *sequence) place() {
 	}
 }
 
-// widen makes the columns from first to last at least so far apart.
+// widen makes the distance between two columns at least as large as needed.
 func (s *sequence) widen(first, last int, needed float64) {
 	between := s.gaps[first:last]
 	sum := 0.0
@@ -169,13 +169,13 @@ func (s *sequence) draw() string {
 	return s.svg(right+margin, height)
 }
 
-// frame draws what is round a loop.
+// frame draws the frame around a loop.
 func (s *sequence) frame(left, top, right, bottom float64) {
 	fmt.Fprintf(&s.shapes, `<rect class="loop" x="%.0f" y="%.0f" width="%.0f" height="%.0f" rx="4"/>`,
 		left, top, right-left, bottom-top)
 }
 
-// arrow draws a message. What is lost does not arrive.
+// arrow draws a message. The arrow of a lost message ends with a cross before it arrives.
 func (s *sequence) arrow(e event, from, to, y float64) {
 	direction := 1.0
 	if to < from {

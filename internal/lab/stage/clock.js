@@ -1,7 +1,7 @@
-// The clock of a replay: recorded microseconds, slowed down and with the idle times cut
-// short. The tour's page and the book's chapters play by it.
+// The clock of a replay: it slows recorded microseconds down, and cuts idle times short. Every page
+// that plays a recorded story uses it.
 
-// ready makes a story that was read ready to be drawn.
+// ready prepares a story for drawing.
 function ready(story) {
   story.watches = story.watches.map(watch);
   story.frames = story.frames.map(frame);
@@ -10,10 +10,10 @@ function ready(story) {
   story.stored = story.writes.length > 0;
 }
 
-const REST = 1500; // after each phase, to read what it came to
+const REST = 1500; // milliseconds after each phase, for reading its summary
 
-// clock lays out the phases of the stories shown, in milliseconds of the show.
-// All stories have the same slow motion, so the shorter one waits for the longer.
+// clock lays out the phases of the stories shown, in milliseconds of the show. All stories play in
+// the same slow motion, so the shorter one waits for the longer.
 function clock(stories) {
   const phases = [];
   let at = 0;
@@ -27,13 +27,13 @@ function clock(stories) {
   return {
     phases, length: at,
     phaseAt: (now) => Math.max(0, phases.findLastIndex((p) => p.at <= now)),
-    // recorded is the moment of a story at a moment of the show.
+    // recorded returns the moment of story i at a moment of the show.
     recorded(i, now) {
       const phase = phases[this.phaseAt(now)], bent = phase.bends[i];
       if (!bent) return stories[i].end;
       return bent.unbend((now - phase.at) / phase.slow);
     },
-    // shown is the moment of the show for a recorded one.
+    // shown returns the moment of the show for a recorded moment of story i.
     shown(i, t) {
       const p = Math.max(0, stories[i].phases.findLastIndex((p) => p.at <= t));
       return phases[p].at + phases[p].bends[i].bent(t) * phases[p].slow;
@@ -41,8 +41,8 @@ function clock(stories) {
   };
 }
 
-// bend cuts the idle times of a phase short: a gap of more than 0.3 ms counts by
-// its logarithm.
+// bend cuts the idle times of a phase short: the length of a gap of more than 0.3 ms grows only
+// with its logarithm.
 function bend(story, phase) {
   const inside = (t) => t > phase.at && t < phase.over;
   const times = new Set([phase.at, phase.over]);

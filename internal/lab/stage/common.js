@@ -1,6 +1,6 @@
 "use strict";
-// What the tour's page, make play and the book do alike: light or dark, what the browser
-// keeps, and the address. It works from a file, and where nothing is kept.
+// What all pages have in common: the light or dark theme, what the browser stores, and the address.
+// It also works if the page was opened as a file, and if the browser stores nothing.
 
 const store = {
   get(key) { try { return localStorage.getItem(key); } catch { return null; } },
@@ -9,7 +9,7 @@ const store = {
   },
 };
 
-// drawAgain has the page draw its canvases again, in other colours.
+// drawAgain makes the page draw its canvases again, in other colours.
 const drawAgain = () => dispatchEvent(new Event("resize"));
 
 (() => {
@@ -23,8 +23,9 @@ const drawAgain = () => dispatchEvent(new Event("resize"));
   };
 })();
 
-// address writes the page's address, without going there; isPlace: Back returns to the one
-// before. A browser refuses to do that often: then it is not up to date.
+// address changes the page's address without loading a page. If isPlace is set, Back returns to the
+// address before. If a page does this too often, the browser refuses it. The address is then out of
+// date.
 function address(to, isPlace = false) {
   try {
     isPlace ? history.pushState(null, "", to) : history.replaceState(null, "", to);

@@ -8,13 +8,13 @@ import (
 	"zklock/internal/wiretap"
 )
 
-// An Event is something that has happened, without words: the page's script says it, in
-// the reader's language. What several clients do at a time is one event.
+// An Event is something that has happened, without words: the page's script describes it in the
+// reader's language. Equal arrivals at several clients at about the same time are one event.
 type Event struct {
 	At      int    `json:"at"`
 	What    What   `json:"what"`
 	Clients []int  `json:"clients,omitempty"`
-	Text    string `json:"text,omitempty"` // an error, or what was printed: English
+	Text    string `json:"text,omitempty"` // an error, or what was printed; in English
 	Znode   string `json:"znode,omitempty"`
 
 	Action *Action  `json:"action,omitempty"`
@@ -26,49 +26,49 @@ type Event struct {
 	Write  *write   `json:"write,omitempty"`
 }
 
-// What has happened.
+// What is the kind of an event.
 type What string
 
 // The kinds of events.
 const (
 	Acted   What = "acted"   // the user has done something
-	Arrived What = "arrived" // a frame
-	LostIt  What = "lost"    // a frame is
+	Arrived What = "arrived" // a frame has arrived
+	LostIt  What = "lost"    // a frame was lost
 	Changed What = "state"   // a client is in a new state
-	Wrote   What = "wrote"   // to the store
-	Gone    What = "gone"    // a znode, as the server shows
-	Expired What = "expired" // a session, and a znode with it
+	Wrote   What = "wrote"   // a client has written to the store
+	Gone    What = "gone"    // the server no longer lists a znode
+	Expired What = "expired" // the server has ended a session, and deleted its znode if it had one
 	Warns   What = "warns"   // there is a new banner
-	Ended   What = "ended"   // a client's process has, by itself
+	Ended   What = "ended"   // a client's process has ended by itself
 	Printed What = "printed" // a client's process has printed something
-	Failed  What = "failed"  // what the user has asked for
-	Late    What = "late"    // a list comes late
-	Later   What = "later"   // a client that is stopped will do what it was asked to
+	Failed  What = "failed"  // a command of the user has failed
+	Late    What = "late"    // a list will arrive late
+	Later   What = "later"   // a stopped client will carry out a command when it continues
 )
 
-// An Action is what the user has asked for: by the command of the page's button.
+// An Action is something that the user has asked for. Do is the command of the button on the page.
 type Action struct {
 	Do     string `json:"do"`
-	N      int    `json:"n,omitempty"`      // clients, the lesson or the server
-	Client *int   `json:"client,omitempty"` // nil: all whom it concerns
+	N      int    `json:"n,omitempty"`      // how many clients, or the number of a lesson or a server
+	Client *int   `json:"client,omitempty"` // nil: all clients that the action concerns
 }
 
-// An Arrival is a frame that has come to a client.
+// An Arrival describes a frame for a client.
 type Arrival struct {
 	Did   lang.Text `json:"did"`   // what the client has done, or received
 	First bool      `json:"first"` // the client's znode is the first in the queue
 }
 
-// atATime is for how long others are put into the event of the first, in microseconds.
+// atATime is for how long after an event equal arrivals are added to it, in microseconds.
 const atATime = 20_000
 
-// Say notes an event.
+// Say adds an event to the log, and returns its number.
 func (r *Recorder) Say(e Event) int {
 	r.log.forget(keptEvents, func(*Event) bool { return true })
 	return r.log.add(e)
 }
 
-// loses notes a frame that is lost.
+// loses notes a frame that was lost. Only the lost reply to a create or a delete becomes an event.
 func (r *Recorder) loses(now int, c *Figure, f wiretap.Frame) {
 	if f.Kind != wiretap.Reply {
 		return
@@ -86,8 +86,8 @@ func (r *Recorder) loses(now int, c *Figure, f wiretap.Frame) {
 	r.Say(Event{At: now, What: LostIt, Clients: []int{c.Number}, Frame: &arrival})
 }
 
-// tell notes what has arrived, if it is worth it. What a client does again and again is
-// noted twice.
+// tell logs an arrival if it is part of what the lock does. If the same arrival repeats, tell logs
+// it twice at most.
 func (r *Recorder) tell(now int, c *Figure, f wiretap.Frame) {
 	if !r.isWorthTelling(c, f) {
 		return
@@ -102,7 +102,7 @@ func (r *Recorder) tell(now int, c *Figure, f wiretap.Frame) {
 	}
 }
 
-// isWorthTelling tells whether what has arrived is part of what the lock does.
+// isWorthTelling reports whether a frame that has arrived is part of what the lock does.
 func (r *Recorder) isWorthTelling(c *Figure, f wiretap.Frame) bool {
 	switch {
 	case f.Kind == wiretap.Request:
@@ -119,7 +119,7 @@ func (r *Recorder) isWorthTelling(c *Figure, f wiretap.Frame) bool {
 	return isOfQueue && hasWords && !hasFound
 }
 
-// arrival is what is recorded of a frame.
+// arrival returns what the log records of a frame.
 func (r *Recorder) arrival(c *Figure, f wiretap.Frame) Arrival {
 	hasListed := f.Op == wiretap.GetChildren && f.Err == wiretap.OK
 	a := Arrival{Did: f.Did(r.name(f.Path)), First: hasListed && r.isFirst(c)}
@@ -129,8 +129,8 @@ func (r *Recorder) arrival(c *Figure, f wiretap.Frame) Arrival {
 	return a
 }
 
-// reaches notes that something has arrived at a client. Of several at a time there is one
-// event.
+// reaches logs an arrival at a client. If an equal arrival at another client was logged shortly
+// before, reaches adds the client to that event.
 func (r *Recorder) reaches(now int, c *Figure, a Arrival, again bool) {
 	for i, e := range r.log.kept {
 		isSame := e.What == Arrived && e.Again == again && *e.Frame == a
@@ -145,13 +145,13 @@ func (r *Recorder) reaches(now int, c *Figure, a Arrival, again bool) {
 	r.Say(Event{At: now, What: Arrived, Clients: []int{c.Number}, Frame: &a, Again: again})
 }
 
-// isFirst tells whether a client's znode is the first in the queue.
+// isFirst reports whether a client's newest znode is the first in the queue.
 func (r *Recorder) isFirst(c *Figure) bool {
 	own := r.newest(c.Number)
 	return own != nil && own == r.Queue()[0]
 }
 
-// Hears notes a new state of a client, as it tells it itself.
+// Hears notes a new state of a client, as the client reports it.
 func (r *Recorder) Hears(now int, c *Figure, s actor.State) {
 	was, wasInside := c.State, c.IsInside()
 	c.State, c.Token, c.Said = s.Name, s.Token, s.Err

@@ -9,10 +9,11 @@ import (
 	"zklock/internal/lang"
 )
 
-// Timeout is that of the sessions: short enough to wait for, when a client is dead.
+// Timeout is the session timeout: short enough for a user to wait until the session of a dead
+// client ends.
 const Timeout = 5 * time.Second
 
-// What a client's process and its line can be.
+// The states of a client's process and of its connection.
 const (
 	Starting = "starting"
 	Running  = "running"
@@ -23,37 +24,37 @@ const (
 	Cut = "cut"
 )
 
-// A Figure is what is seen of a client. What has a name in JSON, the page shows.
+// A Figure is what is seen of a client. The page shows the fields that have a name in JSON.
 type Figure struct {
-	Is      string   `json:"is"` // its state, and what has befallen it
+	Is      string   `json:"is"` // its state, combined with a fault if there is one
 	Process string   `json:"process"`
 	Line    string   `json:"line"`
-	Armed   []string `json:"armed"` // faults that wait for their moment
+	Armed   []string `json:"armed"` // faults that are set, but have not happened yet
 	Token   int64    `json:"token"`
 	Said    string   `json:"said"`   // an error
 	Reads   bool     `json:"reads"`  // its lock has readers
 	Since   int      `json:"since"`  // when Is changed last
-	Can     []string `json:"can"`    // which commands make sense
-	Heard   int      `json:"heard"`  // when the server has heard of its session last, if that is shown
-	Server  int      `json:"server"` // which it is connected to, from 1; 0: that is not known
-	Over    int      `json:"over"`   // when the server has ended its session; 0: it has not
+	Can     []string `json:"can"`    // the commands that make sense now
+	Heard   int      `json:"heard"`  // when the server last heard from its session; 0: never, or not shown
+	Server  int      `json:"server"` // the server that it is connected to, from 1; 0: unknown
+	Over    int      `json:"over"`   // when the server ended its session; 0: it has not
 
 	Number   int       `json:"-"`
-	Called   lang.Text `json:"-"` // if it has another name than its number
+	Called   lang.Text `json:"-"` // its name, if that is not its number
 	Session  int64     `json:"-"`
 	Joined   bool      `json:"-"`
-	State    string    `json:"-"` // what it has told last
-	Answered bool      `json:"-"` // by the server, since it called Lock
+	State    string    `json:"-"` // the last state that it reported
+	Answered bool      `json:"-"` // the server has answered it since it called Lock
 
 	shown      []State
-	beats      []int // when the server has heard of it
-	hadNode    bool  // since it has called Lock last
+	beats      []int // when the server heard from it
+	hadNode    bool  // it has created a znode since its last call of Lock
 	lostCreate bool
 	last       Arrival
 	times      int
 }
 
-// Add brings a client to the board.
+// Add adds a client that is starting.
 func (r *Recorder) Add(now int) *Figure {
 	c := &Figure{Number: len(r.Clients), Process: Starting, Line: Up}
 	r.Clients = append(r.Clients, c)
@@ -61,7 +62,7 @@ func (r *Recorder) Add(now int) *Figure {
 	return c
 }
 
-// name is what it is called on the page.
+// name returns what the page calls the client.
 func (c *Figure) name() lang.Text {
 	if c.Called.EN != "" {
 		return c.Called
@@ -69,17 +70,17 @@ func (c *Figure) name() lang.Text {
 	return lang.Text{EN: fmt.Sprintf("client %d", c.Number), ZH: fmt.Sprintf("客户端 %d", c.Number)}
 }
 
-// IsInside tells whether the client is between Lock and Unlock, as far as it knows.
+// IsInside reports whether the client is between Lock and Unlock, as far as the client knows.
 func (c *Figure) IsInside() bool { return actor.IsInside(c.State) }
 
-// Disarm takes a fault off those that wait.
+// Disarm removes a fault from those that are set, and reports whether it was set.
 func (c *Figure) Disarm(fault string) (was bool) {
 	n := len(c.Armed)
 	c.Armed = slices.DeleteFunc(c.Armed, func(f string) bool { return f == fault })
 	return len(c.Armed) < n
 }
 
-// Shows notes how the client is from now on.
+// Shows brings Is up to date. If Is has changed, Shows notes when.
 func (c *Figure) Shows(now int) {
 	befallen, inside := "", ""
 	switch {

@@ -1,17 +1,19 @@
-// The language of a page. What stands in the page from the beginning has its Chinese beside
-// it, in data-zh or data-zh-label. What a script writes it says by say, once more when it
-// hears of "language". The address says which language, as in ?lang=zh; else it is what the
-// reader has chosen last, what the page was made with, or the browser's own.
+// The language of a page. An element that is in the page from the start has its Chinese text beside
+// it, in data-zh or data-zh-label. A script writes its texts with say, and writes them again at the
+// event "language". The language is that of the address, as in ?lang=zh. If the address has none,
+// it is the reader's last choice, then the language that the page was made with, then that of the
+// browser.
 
 let reader = "en";
 
-// say is what a page says in the reader's language: a text of Go's, {en, zh}, or both.
+// say returns a text in the reader's language. It takes a text of Go, {en, zh}, or the two
+// versions.
 function say(en, zh) {
   if (typeof en === "object") return en[reader];
   return reader === "zh" ? zh : en;
 }
 
-// speak puts the page into a language.
+// speak switches the page to a language.
 function speak(language) {
   reader = language;
   document.documentElement.lang = reader === "zh" ? "zh-CN" : "en";
@@ -26,7 +28,8 @@ function speak(language) {
   dispatchEvent(new Event("language"));
 }
 
-// chooseLanguage is for a page that can be read in either: a button changes its language.
+// chooseLanguage is for a page that has both languages. It sets the language with which the page
+// begins, and makes a button switch it.
 function chooseLanguage(button) {
   const choose = (language) => {
     speak(language);

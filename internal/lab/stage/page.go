@@ -11,10 +11,10 @@ import (
 	"zklock/internal/lang"
 )
 
-// What each page of the stage is made of.
+// The files that each page of the stage is made of.
 var (
 	//go:embed colours.css
-	Colours string // of what is drawn, light and dark
+	Colours string // the colours of the drawings, light and dark
 
 	//go:embed page.css
 	pageCSS string
@@ -44,8 +44,9 @@ var (
 	legend string
 )
 
-// Style is how a page looks that has a stage, and Script draws a stage and says what happens
-// on it. Clock plays what was recorded, and Common is what all pages do alike.
+// Style is the style sheet of a page that has a stage. Script draws a stage and puts into words
+// what happens on it. Clock plays what was recorded. Common is the script that all pages have in
+// common.
 var (
 	Style  = Colours + pageCSS
 	Common = commonJS + langJS
@@ -53,8 +54,9 @@ var (
 	Clock  = clockJS
 )
 
-// Functions are what a template says its texts with: in both languages, where a text may
-// stand, and as an element's aria-label. A text is English and Chinese, or a lang.Text.
+// Functions has the functions with which a template writes a text in both languages: say writes it
+// as an element, and label as the aria-label of an element. Their arguments are the English and the
+// Chinese text, or a lang.Text.
 var Functions = template.FuncMap{
 	"say": func(texts ...any) template.HTML {
 		t := both(texts)
@@ -68,7 +70,7 @@ var Functions = template.FuncMap{
 	},
 }
 
-// Say is a paragraph in both languages.
+// Say returns a paragraph in both languages.
 func Say(words lang.Text) template.HTML {
 	en, zh := html.EscapeString(words.EN), html.EscapeString(words.ZH)
 	return template.HTML(fmt.Sprintf(`<p class="intro" data-zh="%s">%s</p>`, zh, en))
@@ -81,17 +83,17 @@ func both(texts []any) lang.Text {
 	return lang.Text{EN: texts[0].(string), ZH: texts[1].(string)}
 }
 
-// Legend says what the signs of a drawing mean.
+// Legend explains the signs of a drawing.
 var Legend = func() template.HTML {
 	var text bytes.Buffer
 	if err := template.Must(template.New("legend").Funcs(Functions).Parse(legend)).Execute(&text, nil); err != nil {
-		panic(err) // it is ours
+		panic(err) // the template is our own
 	}
 	return template.HTML(text.String())
 }()
 
-// Language is what a page begins in, if its reader has not chosen: "zh", or "" for the
-// browser's own.
+// Language returns the language in which a page begins if its reader has not chosen one: "zh", or
+// "" for that of the browser.
 func Language() string {
 	if lang.Chinese() {
 		return "zh"
@@ -106,16 +108,16 @@ type Column struct {
 	Lesson  lang.Text `json:"lesson"` // in one line
 }
 
-// A Title is a story that some locks have a part in.
+// A Title describes a story. Steps are the locks that play it.
 type Title struct {
 	ID    string    `json:"id"`
 	Title lang.Text `json:"title"`
 	Watch lang.Text `json:"watch"` // what to look out for
 	Steps []string  `json:"steps"`
-	Pair  []string  `json:"pair"` // the two locks that are best seen side by side
+	Pair  []string  `json:"pair"` // the locks to show first, side by side if there are two
 }
 
-// A Page plays what was recorded. It needs nothing beside itself.
+// A Page plays what was recorded. It needs no other file.
 type Page struct {
 	Heading lang.Text
 	Footer  lang.Text // where it was recorded
@@ -123,12 +125,12 @@ type Page struct {
 	Titles  []Title
 	Stories []Replay
 
-	Choose lang.Text     // what the list of stories is called; "": Story
-	Intro  template.HTML // stands above the replay
-	Parts  []Part        // what stands below, if there is anything
-	More   template.HTML // and its HTML,
-	Style  string        // and how it looks,
-	Script string        // and what it does
+	Choose lang.Text     // the label of the list of stories; "": Story
+	Intro  template.HTML // above the replay
+	Parts  []Part        // the parts below the replay, if there are any
+	More   template.HTML // the HTML of these parts
+	Style  string        // their style sheet
+	Script string        // their script
 }
 
 // A Part of a page has an anchor and a title.
@@ -163,12 +165,12 @@ func (p Page) Write(w io.Writer) error {
 	})
 }
 
-// Data is what the page's script plays.
+// Data returns what the page's script plays.
 func (p Page) Data() map[string]any {
 	return map[string]any{"steps": p.Locks, "titles": p.Titles, "stories": p.Stories}
 }
 
-// Kept is a page of one story, as each of the locks has told it.
+// Kept returns a page of one story, as each of the locks has played it.
 func Kept(origin string, title, watch lang.Text, locks []Column, stories []Replay) Page {
 	about := Title{ID: "story", Title: title, Watch: watch}
 	for i, l := range locks {

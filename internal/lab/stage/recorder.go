@@ -1,9 +1,9 @@
-// Package stage shows a lock and its clients at work, for make play, the tour, the explorer
-// and the book alike. A Recorder stands at the gates of all clients: what passes there are
-// events, and out of them it keeps the znodes and watches at the server, the frames on the
-// wire, the state of each client, and what is wrong with all that. A page draws it while
-// it happens, or a Replay of it later, with one script that also has the words, in both
-// languages.
+// Package stage shows a lock and its clients at work. It is used by make play, the tour, the
+// explorer and the book. A Recorder is given the frames that pass the gates of the clients, the
+// states of the clients, and the znodes that the server lists. From this it keeps the znodes and
+// watches at the server, the frames on their way, the state of each client, a log of events, and
+// what is wrong. A page draws all this while it happens, or later from a Replay. All pages draw
+// with the same script, which also has the words, in both languages.
 package stage
 
 import (
@@ -22,33 +22,33 @@ import (
 	"zklock/internal/wiretap"
 )
 
-// A Recorder keeps what has been seen of a lock. It is not safe for concurrent use. All
-// moments are in microseconds.
+// A Recorder keeps what has been seen of a lock. It is not safe for concurrent use. All moments are
+// in microseconds.
 //
-// Each client tells of a frame before that goes on. So what is written down here, one
-// after the other, has happened in this order.
+// A client reports each frame before the frame continues on its way. So the recorder notes the
+// frames in the order in which they pass.
 type Recorder struct {
 	Clients []*Figure
-	Dir     string        // the queue; in step 1 the lock itself
-	Path    string        // what the clients are given
-	Znode   bool          // the lock is one znode, and no queue
-	Lasts   time.Duration // each session, without a word of its client; 0: that is not shown
+	Dir     string        // the queue's directory; in step 1 the lock itself
+	Path    string        // the path that the clients are given
+	Znode   bool          // the lock is a single znode, not a queue
+	Lasts   time.Duration // how long a session lasts if its client is silent; 0: sessions are not shown
 	Store   store
 	Banners []Banner
 
 	nodes    shelf[node]
-	places   map[string]int // the last znode of each path
+	places   map[string]int // the number of the newest znode at each path
 	watches  shelf[Watch]
 	frames   shelf[Flight]
 	log      shelf[Event]
 	counters counters
 	phases   []Phase
-	suspects []Banner       // what may be wrong,
-	since    []int          // and since when
-	strange  map[string]int // since when the server has a znode that nobody has told of
+	suspects []Banner       // what may be wrong
+	since    []int          // when each suspect was first seen
+	strange  map[string]int // by path: when the server first showed a znode that no client has reported
 }
 
-// How much is kept of what is over.
+// The limits on what is kept of things that are over.
 const (
 	keptFrames = 4000
 	keptNodes  = 1000
@@ -63,26 +63,27 @@ const (
 type node struct {
 	Node
 	path     string
-	sequence int   // the number that ends its name
-	zxid     int64 // of its create; 0: nobody has told
+	sequence int   // the number at the end of its name
+	zxid     int64 // of its create; 0: unknown
 }
 
 func (n *node) over() bool { return n.To >= 0 }
 
-// lastsTo tells whether the znode was there at that moment, or has come later.
+// lastsTo reports whether the znode was not yet deleted at that moment. It may have been created
+// later.
 func (n *node) lastsTo(moment int) bool { return !n.over() || n.To >= moment }
 
 type counters struct {
 	Notifications int     `json:"notifications"`
 	Requests      int     `json:"requests"`
-	Lists         int     `json:"lists"` // of these
+	Lists         int     `json:"lists"` // how many of the requests are getChildren
 	Writes        int     `json:"writes"`
-	Bytes         int     `json:"bytes"` // to the clients
+	Bytes         int     `json:"bytes"` // sent to the clients
 	Action        *Action `json:"action"`
-	Since         int     `json:"since"` // when that was
+	Since         int     `json:"since"` // when the action was
 }
 
-// New returns the board of a lock of which nothing has been seen.
+// New returns a Recorder for a lock of which nothing has been seen.
 func New() *Recorder {
 	return &Recorder{
 		Clients: []*Figure{},
@@ -96,7 +97,7 @@ func New() *Recorder {
 	}
 }
 
-// Acts begins what an action of the user sets off.
+// Acts notes an action of the user. The action begins a phase, and the counters start again.
 func (r *Recorder) Acts(now int, action Action) {
 	r.counters = counters{Action: &action, Since: now}
 	r.phases = append(r.phases, Phase{At: now, Action: &action})
@@ -109,13 +110,13 @@ func (r *Recorder) Phase(now int, title lang.Text) {
 	r.phases = append(r.phases, Phase{At: now, Title: title})
 }
 
-// Passed is how many frames have passed so far.
+// Passed returns how many frames have passed so far. It counts only those that a page shows.
 func (r *Recorder) Passed() int { return r.frames.next }
 
-// Counters are what has passed since the last action.
+// Counters returns what has been counted since the last action.
 func (r *Recorder) Counters() counters { return r.counters }
 
-// Quiet tells whether no frame is on its way.
+// Quiet reports whether no frame is on its way.
 func (r *Recorder) Quiet() bool {
 	for _, f := range r.frames.kept {
 		if f.To < 0 {
@@ -125,15 +126,16 @@ func (r *Recorder) Quiet() bool {
 	return true
 }
 
-// Passes writes down a frame, which is on its way for as long as hold takes. Meanwhile the caller may
-// give up what guards the recorder.
+// Passes notes a frame, which is on its way while hold runs. During hold, the caller may release
+// the mutex that guards the recorder.
 func (r *Recorder) Passes(now func() int, c *Figure, f actor.Frame, hold func()) {
 	i := r.departs(now(), c, f)
 	hold()
 	r.arrives(now(), i, c, f.Frame)
 }
 
-// departs writes down that a frame is on its way, and returns its number.
+// departs notes that a frame is on its way, and returns its number, or -1 if a page does not show
+// it.
 func (r *Recorder) departs(now int, c *Figure, p actor.Frame) int {
 	if p.Session != 0 && p.Session != c.Session {
 		c.Session, c.Over = p.Session, 0
@@ -159,17 +161,17 @@ func (r *Recorder) departs(now int, c *Figure, p actor.Frame) int {
 	return r.flies(now, c, p.Frame)
 }
 
-// requested notes what a request says before the server has it: on a new connection the
-// server knows of no watch, until the client has told it of them.
+// requested notes what a request implies before it reaches the server. On a new connection, the
+// server has no watches for the client until the client sets them again.
 func (r *Recorder) requested(now int, c *Figure, f wiretap.Frame) {
 	if f.Op == wiretap.Connect || f.Op == wiretap.SetWatches {
 		r.Unwatched(now, c)
 	}
 }
 
-// replied notes what a reply says: the server has made a znode, deleted one, or set a watch.
+// replied notes what a reply says: the server has created a znode, deleted one, or set a watch.
 func (r *Recorder) replied(now int, c *Figure, f wiretap.Frame) {
-	tried := f.Op == wiretap.Create && f.Err != wiretap.NoNode && r.ours(f.Path) // and not a create of the queue itself
+	tried := f.Op == wiretap.Create && f.Err != wiretap.NoNode && r.ours(f.Path) // not the create of the queue itself
 	looked := f.Op == wiretap.GetChildren
 	if tried || looked {
 		c.Answered = true
@@ -189,7 +191,7 @@ func (r *Recorder) replied(now int, c *Figure, f wiretap.Frame) {
 	}
 }
 
-// notified notes what a notification says: a watch has fired, and perhaps a znode has gone.
+// notified notes what a notification says: a watch has fired, and perhaps a znode was deleted.
 func (r *Recorder) notified(now int, c *Figure, f wiretap.Frame) {
 	target := r.target(f.Path)
 	r.disarm(now, func(w *Watch) bool { return w.Client == c.Number && w.Node == target })
@@ -199,7 +201,7 @@ func (r *Recorder) notified(now int, c *Figure, f wiretap.Frame) {
 	}
 }
 
-// flies begins the drawing of a frame, and returns its number.
+// flies notes that a frame that a page shows is on its way, and returns its number.
 func (r *Recorder) flies(now int, c *Figure, f wiretap.Frame) int {
 	op, flags := int(f.Op), 0
 	if f.Kind == wiretap.Notification {
@@ -220,7 +222,7 @@ func (r *Recorder) flies(now int, c *Figure, f wiretap.Frame) int {
 	return i
 }
 
-// arrives writes down that it is there.
+// arrives notes that a frame has arrived.
 func (r *Recorder) arrives(now, i int, c *Figure, f wiretap.Frame) {
 	if flight := r.frames.change(i); flight != nil {
 		flight.To = now
@@ -233,8 +235,8 @@ func (r *Recorder) arrives(now, i int, c *Figure, f wiretap.Frame) {
 	}
 }
 
-// made notes a znode, which may be known: the server's list can show it before its client,
-// if that is stopped, tells of it.
+// made notes that a znode was created. The znode may be known already: if its client is stopped,
+// the server's list can show the znode before the client reports it.
 func (r *Recorder) made(now int, path string, owner int, zxid int64) {
 	if !r.ours(path) {
 		return
@@ -250,7 +252,7 @@ func (r *Recorder) made(now int, path string, owner int, zxid int64) {
 	}
 	slot := 2 * owner
 	if r.newest(owner) != nil {
-		slot++ // it has another one already
+		slot++ // the client has another znode already
 	}
 	if r.Znode {
 		slot = -1
@@ -271,8 +273,9 @@ func (r *Recorder) made(now int, path string, owner int, zxid int64) {
 	})
 }
 
-// watchesMove moves the watches that are set from a znode that is over to the next one at its
-// path: a client may hear of its watch before the maker of the znode hears of its create.
+// watchesMove moves the watches that are still set from a deleted znode to the next znode at its
+// path. A client may learn that its watch is set before the creator of the znode receives the reply
+// to its create.
 func (r *Recorder) watchesMove(from, to int) {
 	for i, w := range r.watches.kept {
 		if w.Node == from && w.To < 0 {
@@ -281,7 +284,7 @@ func (r *Recorder) watchesMove(from, to int) {
 	}
 }
 
-// ours tells whether a path is one of the queue's.
+// ours reports whether a path is that of a znode in the queue, or of the lock's single znode.
 func (r *Recorder) ours(path string) bool {
 	if r.Znode {
 		return path == r.Dir
@@ -289,7 +292,7 @@ func (r *Recorder) ours(path string) bool {
 	return pathpkg.Dir(path) == r.Dir
 }
 
-// there is the znode at a path, if there is one now.
+// there returns the znode that exists at a path now, or nil.
 func (r *Recorder) there(path string) *node {
 	if n := r.nodes.kept[r.target(path)]; n != nil && !n.over() {
 		return n
@@ -297,8 +300,9 @@ func (r *Recorder) there(path string) *node {
 	return nil
 }
 
-// gone notes that a znode is no more: by the delete with this zxid, or, if it is 0, by
-// what the server shows now. The replies of two clients may be told of in the wrong order.
+// gone notes that a znode no longer exists. zxid is that of the delete, or 0 if only the absence is
+// known. The replies to two clients may be reported in the wrong order: a delete that is older than
+// the znode's create has deleted an earlier znode.
 func (r *Recorder) gone(now int, path string, zxid int64) {
 	n := r.there(path)
 	if n == nil {
@@ -313,7 +317,8 @@ func (r *Recorder) gone(now int, path string, zxid int64) {
 	r.disarm(now, func(w *Watch) bool { return w.Node == i })
 }
 
-// arm notes a watch. The server keeps a second one with the first.
+// arm notes a watch. It does not note a second watch of the same client on the same znode, because
+// the server keeps the two as one.
 func (r *Recorder) arm(now, client, node int) {
 	for _, w := range r.watches.kept {
 		isSame := w.Client == client && w.Node == node
@@ -325,7 +330,7 @@ func (r *Recorder) arm(now, client, node int) {
 	r.watches.forget(keptNodes, func(w *Watch) bool { return w.To >= 0 })
 }
 
-// Watches tells whether the server keeps a watch for a client.
+// Watches reports whether the server keeps a watch for a client.
 func (r *Recorder) Watches(client int) bool {
 	for _, w := range r.watches.kept {
 		if w.Client == client && w.To < 0 {
@@ -343,12 +348,13 @@ func (r *Recorder) disarm(now int, which func(*Watch) bool) {
 	}
 }
 
-// Unwatched notes that a client's connection has ended, and its watches with it.
+// Unwatched notes that a client's connection has ended, and all its watches with it.
 func (r *Recorder) Unwatched(now int, c *Figure) {
 	r.disarm(now, func(w *Watch) bool { return w.Client == c.Number })
 }
 
-// target is the number of the path's znode, -1 for the directory, -2 for anything else.
+// target returns the number of the newest znode at a path, -1 for the directory, and -2 for any
+// other path.
 func (r *Recorder) target(path string) int {
 	if i, ok := r.places[path]; ok {
 		return i
@@ -359,7 +365,8 @@ func (r *Recorder) target(path string) int {
 	return -2
 }
 
-// isDirectory tells whether a path is the queue's, or the one that the lock's znode is in.
+// isDirectory reports whether a path is the queue's directory, or the directory of the lock's
+// single znode.
 func (r *Recorder) isDirectory(path string) bool {
 	if r.Znode {
 		return path == pathpkg.Dir(r.Dir)
@@ -367,7 +374,7 @@ func (r *Recorder) isDirectory(path string) bool {
 	return path == r.Dir
 }
 
-// newest is the last znode that a client has made, if that is still there.
+// newest returns the newest znode of a client among those that still exist, or nil.
 func (r *Recorder) newest(owner int) (last *node) {
 	most := -1
 	for i, n := range r.nodes.kept {
@@ -379,7 +386,7 @@ func (r *Recorder) newest(owner int) (last *node) {
 	return last
 }
 
-// Queue is what is there, in the order of the numbers.
+// Queue returns the znodes that exist, in the order of their sequence numbers.
 func (r *Recorder) Queue() (all []*node) {
 	for _, n := range r.nodes.kept {
 		if !n.over() {
@@ -395,7 +402,7 @@ func (r *Recorder) Queue() (all []*node) {
 
 var digits = regexp.MustCompile(`\d+$`)
 
-// sequence is the number that ends a znode's name.
+// sequence returns the number at the end of a znode's name, or 0 if there is none.
 func sequence(name string) int {
 	n, _ := strconv.Atoi(digits.FindString(name))
 	return n
@@ -422,8 +429,8 @@ func (r *Recorder) count(f wiretap.Frame) {
 	}
 }
 
-// Look looks at what there is at the server, and tells whether that has answered. The recorder is
-// guarded by guard, which the caller does not hold.
+// Look asks the server which znodes exist, and reports whether it has answered. guard guards the
+// recorder; the caller must not hold it.
 func (r *Recorder) Look(guard sync.Locker, now func() int, server *zk.Conn) bool {
 	asked := now()
 	sessions, err := actor.Znodes(server, r.Dir, r.Znode, func(path string) bool {
@@ -440,9 +447,9 @@ func (r *Recorder) Look(guard sync.Locker, now func() int, server *zk.Conn) bool
 	return true
 }
 
-// Looked corrects what is known by what the server has shown: the paths that were
-// there at some time since asked, with their sessions. What nobody has told of, such as the end of
-// a session, is found so.
+// Looked corrects the recorder by what the server has shown: the paths that existed at some time
+// since asked, with their sessions. In this way the recorder learns of changes that no client
+// reports, such as the end of a session.
 func (r *Recorder) Looked(asked, now int, sessions map[string]int64) {
 	for _, n := range r.nodes.kept {
 		wasThere := !n.over() && n.From < asked

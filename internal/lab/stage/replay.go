@@ -12,8 +12,8 @@ import (
 	"zklock/internal/wiretap"
 )
 
-// A Replay is what was recorded, made ready to be shown at any moment of it: all is told as
-// intervals, in microseconds from its start. A To of -1 has not come.
+// A Replay is what was recorded, in a form of which any moment can be drawn. It consists of
+// intervals, in microseconds from its start. A To of -1 means that the interval has not ended.
 type Replay struct {
 	ID      string         `json:"id"`
 	Step    string         `json:"step"`
@@ -23,22 +23,22 @@ type Replay struct {
 	Frames  []Flight       `json:"frames"`
 	Phases  []Phase        `json:"phases"`
 	End     int            `json:"end"`
-	Znode   bool           `json:"znode,omitempty"`  // the lock is one znode, and no queue
+	Znode   bool           `json:"znode,omitempty"`  // the lock is a single znode, not a queue
 	Slots   int            `json:"slots"`            // places around the directory
-	Writes  []write        `json:"writes,omitempty"` // to the store, in order
-	Session int            `json:"session"`          // how long one lasts without a word of its client; 0: not shown
+	Writes  []write        `json:"writes,omitempty"` // the writes to the store, in order
+	Session int            `json:"session"`          // how long a session lasts if its client is silent; 0: not shown
 }
 
-// A ReplayClient is a client in a replay. States are those that it has been in, in order.
+// A ReplayClient is a client in a replay. States are the states that it was in, in order.
 type ReplayClient struct {
 	Name   lang.Text `json:"name"`
 	Slot   int       `json:"slot"`
 	States []State   `json:"states"`
-	Beats  []int     `json:"beats"` // when the server has heard of its session
-	Over   int       `json:"over"`  // when that has ended; -1: it has not
+	Beats  []int     `json:"beats"` // when the server heard from its session
+	Over   int       `json:"over"`  // when its session ended; -1: it has not
 }
 
-// State is what a client is from a moment on.
+// A State is how a client is shown from a moment on.
 type State struct {
 	At int    `json:"at"`
 	Is string `json:"is"`
@@ -53,8 +53,8 @@ type Node struct {
 	To    int    `json:"to"`
 }
 
-// A Watch is kept by the server, for a client, on a node or, if that is -1, on
-// the directory's children.
+// A Watch is a watch that the server keeps for a client. It is on a node, or, if Node is -1, on the
+// directory's children.
 type Watch struct {
 	Client, Node, From, To int
 }
@@ -63,7 +63,7 @@ type Watch struct {
 type Flight struct {
 	Client int
 	Kind   wiretap.Kind
-	Op     int // of a notification, its event
+	Op     int // the operation, or the event of a notification
 	Node   int // -1: the directory, -2: something else
 	From   int
 	To     int
@@ -71,7 +71,7 @@ type Flight struct {
 	Names  int
 	Err    int
 	Flags  int // SetsWatch, GotLost
-	At     int // when it is counted: From of a request, and else To
+	At     int // when it is counted: From for a request, To for any other frame
 }
 
 // Flags of a Flight.
@@ -86,32 +86,32 @@ type Phase struct {
 	Over   int       `json:"over"`
 	Title  lang.Text `json:"title"`
 	Sum    lang.Text `json:"sum"`
-	Action *Action   `json:"action,omitempty"` // of the user, in place of a title
+	Action *Action   `json:"action,omitempty"` // the user's action, in place of a title
 
-	window bool // it ends with the clock, and else with the last thing that happens in it
+	window bool // it ends at Over, and not with the last thing that happens in it
 }
 
-// In a page's data, what there are thousands of is a row of numbers.
+// Watches and flights are rows of numbers in a page's data, because there are thousands of them.
 
-// MarshalJSON tells the watch as numbers.
+// MarshalJSON encodes the watch as a row of numbers.
 func (w Watch) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]int{w.Client, w.Node, w.From, w.To})
 }
 
-// MarshalJSON tells the flight as numbers.
+// MarshalJSON encodes the flight as a row of numbers.
 func (f Flight) MarshalJSON() ([]byte, error) {
 	return json.Marshal(
 		[]int{f.Client, int(f.Kind), f.Op, f.Node, f.From, f.To, f.Bytes, f.Names, f.Err, f.Flags, f.At},
 	)
 }
 
-// Acted tells whether there is a story to tell.
+// Acted reports whether there is a story to replay.
 func (r *Recorder) Acted() bool { return len(r.phases) > 0 }
 
-// mostPhases is how many of the last phases a story has.
+// mostPhases is how many phases a story has at most.
 const mostPhases = 30
 
-// Replay tells the last phases.
+// Replay returns the last phases as a replay.
 func (r *Recorder) Replay(now int) Replay {
 	phases := r.told(now)
 	start := phases[0].At
@@ -163,7 +163,8 @@ func (r *Recorder) Replay(now int) Replay {
 	return s
 }
 
-// told are the last phases of which all frames are kept.
+// told returns the last phases of which all frames are kept. If there are none, it returns one
+// phase that begins with the oldest frame.
 func (r *Recorder) told(now int) []Phase {
 	phases := slices.Clone(r.phases[max(0, len(r.phases)-mostPhases):])
 	if r.frames.next == len(r.frames.kept) {
@@ -180,13 +181,13 @@ func (r *Recorder) told(now int) []Phase {
 	return phases
 }
 
-// A cut is what a story shows of all that was recorded: from its start on.
+// A cut is the part of a recording that a story shows. It begins at start.
 type cut struct {
 	start, now int
-	place      map[int]int // of each znode, in the story
+	place      map[int]int // the index of each znode in the story
 }
 
-// since is a moment, told from the start.
+// since converts a moment of the recording to a moment of the story. A negative one stays as it is.
 func (c cut) since(at int) int {
 	if at < 0 {
 		return at
@@ -194,7 +195,7 @@ func (c cut) since(at int) int {
 	return max(0, at-c.start)
 }
 
-// lasts tells whether what ends then is not over before the start.
+// lasts reports whether something that ends at to is not over before the start.
 func (c cut) lasts(to int) bool { return to < 0 || to > c.start }
 
 func (c cut) nodes(r *Recorder, s *Replay) {
@@ -216,7 +217,7 @@ func (c cut) watches(r *Recorder, s *Replay) {
 	}
 }
 
-// leastFlight is for how long a frame is shown on its way at least, in microseconds.
+// leastFlight is how long a frame is shown on its way at least, in microseconds.
 const leastFlight = 300
 
 func (c cut) frames(r *Recorder, s *Replay) {
@@ -241,7 +242,7 @@ func (c cut) frames(r *Recorder, s *Replay) {
 	})
 }
 
-// trim ends each phase with the last thing that happens in it.
+// trim ends each phase, unless it is a window, with the last thing that happens in it.
 func (s *Replay) trim() {
 	var happens []int
 	for _, f := range s.Frames {
@@ -273,8 +274,9 @@ func (s *Replay) trim() {
 	}
 }
 
-// Seat gives each znode a place around the directory, in the queue's order, and each client
-// the place of its first znode. Without it each client has its own two places.
+// Seat gives each znode a place around the directory, in the order of the queue. It gives each
+// client the place of the client's first znode. Without Seat, each client has two places of its
+// own.
 func (s *Replay) Seat() {
 	order := make([]int, len(s.Nodes))
 	for i := range order {
@@ -304,7 +306,8 @@ func (s *Replay) Seat() {
 	}
 }
 
-// name is the last part of a path; the lock itself is called lock.
+// name returns the last part of a path, but calls the lock itself lock, and the directory of its
+// single znode /.
 func (r *Recorder) name(path string) string {
 	switch {
 	case path == r.Path, path == r.Dir:

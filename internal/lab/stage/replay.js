@@ -1,4 +1,5 @@
-// The replay. All that it shows was recorded; it only slows the clock down.
+// The replay. Everything that it shows was recorded. It only slows the clock down, and cuts idle
+// times short.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
@@ -31,11 +32,12 @@ function choose(id, left, right) {
   write();
   const { phases } = player.clock;
   pause();
-  go(data.steps.length > 1 && data.titles.length > 1 ? phases[1]?.at ?? 0 : 0); // of the tour, what has come of the beginning
+  // The tour begins with the result of the first part.
+  go(data.steps.length > 1 && data.titles.length > 1 ? phases[1]?.at ?? 0 : 0);
   address(`#${id}/${left}/${right}`);
 }
 
-// write writes what stands around the stages, also when the language has changed.
+// write writes the text around the stages. It is also called when the language has changed.
 function write() {
   const [story, left, right] = player.chosen;
   options($("story"), data.titles.map((s) => [s.id, data.titles.length > 1 ? titled(s) : say(s.title)]), story.id);
@@ -48,7 +50,8 @@ function write() {
   resize();
 }
 
-// titled is the title of a story with the steps that it compares, or the first that it is told of.
+// titled returns the title of a story, with the steps that it compares, or with the first step that
+// plays it.
 function titled({ pair: [one, other], steps, title }) {
   const name = say(title), first = one ?? steps[0];
   if (data.steps.length === 1) return name;
@@ -68,11 +71,11 @@ function phaseButtons() {
     const b = document.createElement("button");
     b.type = "button";
     b.textContent = `${i + 1}. ${brief(phaseTitle(p))}`;
-    if (data.steps.length === 1 && p.sum.en) { // one lock: what came of each part is read beside it
+    if (data.steps.length === 1 && p.sum.en) { // for a single lock, the summary of each part is shown beside it
       b.append(Object.assign(document.createElement("small"), { textContent: brief(say(p.sum)) }));
     }
     const { at, lasts } = clock.phases[i];
-    b.onclick = () => go(data.steps.length === 1 ? at + lasts : at); // what is read beside it is its end
+    b.onclick = () => go(data.steps.length === 1 ? at + lasts : at); // a summary describes the end of its part
     return b;
   }));
 }
@@ -82,7 +85,7 @@ function resize() {
   render();
 }
 
-// go shows a moment of the show; frame is the one that a step has stopped at.
+// go shows a moment of the show. focus has the frame that a step has stopped at, if any.
 function go(now, focus = null) {
   player.now = Math.min(player.clock.length, Math.max(0, now));
   player.focus = focus;
@@ -113,10 +116,10 @@ function render() {
   [...$("phases").children].forEach((b, i) => b.setAttribute("aria-current", i === p ? "step" : "false"));
 }
 
-// set writes a text only if it is new: a live region speaks at each change.
+// set writes a text only if it is new, because a live region is read aloud at each change.
 function set(element, text) { if (element.said !== text) element.textContent = element.said = text; }
 
-// table says in words what is drawn.
+// table writes in words what is drawn.
 function table() {
   for (const stage of player.stages) {
     const { story, t } = stage, rows = story.clients.slice(0, 40).map((c, i) => {
@@ -163,7 +166,7 @@ function toggle() {
   render();
 }
 
-// step goes to the next frame of the record, or the one before.
+// step moves to the next frame of the record, or to the one before.
 function step(by) {
   pause();
   const { moments, now, focus } = player;
@@ -204,7 +207,7 @@ for (const b of document.querySelectorAll("[data-evidence]")) b.onclick = () => 
   const dialog = $(b.dataset.evidence), messages = dialog.querySelector(".scroll");
   dialog.showModal();
   if (!messages) return;
-  const fault = messages.querySelector(".lost, .told"); // what got lost, or the first that the server tells
+  const fault = messages.querySelector(".lost, .told"); // the lost message, or the first notification
   messages.scrollTo(0, fault ? fault.offsetTop - 100 : 0);
 };
 
@@ -212,7 +215,7 @@ addEventListener("resize", resize);
 addEventListener("language", write);
 addEventListener("beforeprint", resize);
 
-// named is what the address names, if it names anything.
+// named returns the parts of the address: a story and the steps to show.
 function named() {
   try {
     return decodeURIComponent(location.hash.slice(1)).split("/");

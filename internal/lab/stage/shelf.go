@@ -2,12 +2,12 @@ package stage
 
 import "maps"
 
-// A shelf keeps the newest of what comes, by a running number, and knows when each
-// has changed last.
+// A shelf keeps values by a running number, and drops old ones that are over. It knows which values
+// have changed since a given change.
 type shelf[T any] struct {
 	next    int
 	kept    map[int]*T
-	changed map[int]int // at which of all changes
+	changed map[int]int // the number of the last change of each value
 	changes int
 }
 
@@ -21,7 +21,8 @@ func (s *shelf[T]) add(v T) (i int) {
 	return i
 }
 
-// change gives what there is under a number, to be changed; nil if it is forgotten.
+// change returns a value for the caller to change, and counts this as a change. It returns nil if
+// the value was dropped.
 func (s *shelf[T]) change(i int) *T {
 	v := s.kept[i]
 	if v != nil {
@@ -31,8 +32,8 @@ func (s *shelf[T]) change(i int) *T {
 	return v
 }
 
-// forget drops what is over and has been followed by more than a number of others; now
-// and then, for it looks at all.
+// forget drops values that are over and were followed by more than most others. It does so only now
+// and then, because it looks at all values.
 func (s *shelf[T]) forget(most int, over func(*T) bool) {
 	if len(s.kept) <= most+most/4 {
 		return
@@ -41,7 +42,7 @@ func (s *shelf[T]) forget(most int, over func(*T) bool) {
 	maps.DeleteFunc(s.changed, func(i, _ int) bool { return s.kept[i] == nil })
 }
 
-// tell adds what has changed to the news, under a name.
+// tell puts into news, under a name, the values that have changed since the page was last told.
 func (s *shelf[T]) tell(news map[string]any, name string, told *Told) {
 	changed := map[int]*T{}
 	for i, at := range s.changed {

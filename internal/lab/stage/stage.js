@@ -1,5 +1,5 @@
-// The stage: a story drawn at one moment. Recorded or live, a frame is a frame.
-// A story tells intervals, so any moment of it can be drawn at once.
+// The stage draws one moment of a story, in the same way for a recorded story and a live one. A
+// story consists of intervals, so any moment of it can be drawn at once.
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -17,7 +17,7 @@ const EVENTS = {
 const ERRORS = { "-4": text("connection lost", "连接丢失"), "-101": text("no such znode", "没有这个 znode"),
   "-110": text("already exists", "已存在"), "-111": text("not empty", "不为空") };
 
-// What a client is, and, where there is little room, in fewer words.
+// The names of a client's states, and shorter names for where there is little room.
 const CLIENT_STATES = {
   idle: text("idle", "空闲"), waits: text("waits", "等待"), holds: text("holds", "持有"), reads: text("reads", "读"),
   releases: text("releases", "释放"), starting: text("starting", "正在启动"), crashed: text("crashed", "已崩溃"),
@@ -38,12 +38,13 @@ const errorName = (err) => say(ERRORS[err] ?? text(`error ${err}`, `错误 ${err
 
 // ---- A story, made ready to be drawn ----
 
-// Watches and frames come as rows of numbers.
+// Watches and frames are sent as rows of numbers.
 const watch = ([client, node, from, to]) => ({ client, node, from, to });
 const frame = ([client, kind, op, node, from, to, bytes, names, err, flags, at]) =>
   ({ client, kind, op, node, from, to, bytes, names, err, lost: (flags & GOT_LOST) > 0, watch: (flags & SETS_WATCH) > 0, at });
 
-// awakenings are the times from a notification to the reply of the look that it sets off.
+// awakenings returns the intervals in which a client is awake: from a notification to the next
+// reply to that client, which shows it what has changed.
 function awakenings(story) {
   const since = new Map(), list = [];
   for (const f of story.frames) {
@@ -59,12 +60,12 @@ function awakenings(story) {
 const there = (x, t) => x.from <= t && (x.to < 0 || t < x.to);
 const stateAt = (client, t) => client.states.findLast((m) => m.at <= t)?.is ?? "idle";
 
-// inside tells whether a client is between Lock and Unlock, as far as it knows, trouble whether
-// something is wrong with it.
+// inside reports whether a client is between Lock and Unlock, as far as the client knows. trouble
+// reports whether something is wrong with it.
 const inside = (is) => is === "holds" || is === "reads" || is.endsWith("believes it holds");
 const trouble = (is) => /^(crashed|cut off|stopped|told|got)/.test(is);
 
-// number is what a znode's name ends in, with R or W before it in a shared queue.
+// number returns the number at the end of a znode's name, with R or W before it in a shared queue.
 function number(node) {
   const digits = node.name.match(/(\d+)$/)?.[1];
   if (digits === undefined) return node.name;
@@ -78,7 +79,7 @@ function target(story, f) {
 
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
-// sentence says what one frame is.
+// sentence describes one frame.
 function sentence(story, f) {
   const said = onItsWay(story, f);
   return f.lost ? say(`${said} It never arrives.`, `${said}它没有到达。`) : said;
@@ -111,8 +112,8 @@ class Stage {
     this.root = root;
     this.canvas = root.querySelector("canvas");
     this.ink = this.canvas.getContext("2d");
-    this.largest = largest; // by how much the signs may grow where there is room
-    this.common = 420; // pixels of a side, of which more is room
+    this.largest = largest; // how much the signs may grow if there is room
+    this.common = 420; // the side in pixels above which the signs grow
   }
 
   show(story, title, lesson) {
@@ -121,12 +122,12 @@ class Stage {
     this.write();
   }
 
-  // write writes what the story is about, also when the language has changed.
+  // write writes what the story is about. It is also called when the language has changed.
   write() {
     for (const name of ["step", "lesson"]) this.root.querySelector("." + name).textContent = say(this.named[name]);
   }
 
-  // size fits the drawing to its place.
+  // size fits the drawing to its canvas.
   size() {
     const box = this.canvas.getBoundingClientRect(), ratio = devicePixelRatio || 1;
     this.canvas.width = Math.round(box.width * ratio);
@@ -136,27 +137,29 @@ class Stage {
     this.color = Object.fromEntries(["ink", "soft", "paper", "line", "request", "reply", "notification", "holder", "bad", "awake"]
       .map((name) => [name, style.getPropertyValue("--" + name).trim()]));
     const { length: clients } = this.story.clients, areTwo = clients === 2 && this.story.slots === 4; // see at
-    this.foot = this.story.stored ? Math.min(box.height * 0.3, Math.max(64, box.height * 0.15)) : 0; // the store's place, below all else
+    this.foot = this.story.stored ? Math.min(box.height * 0.3, Math.max(64, box.height * 0.15)) : 0; // the store's height, at the bottom
     const room = box.height - this.foot;
-    const side = areTwo ? Math.min(box.width * 0.9, room * 1.6) : Math.min(box.width, room); // below two there is only the ring
+    // Two clients are at the top: only the ring is below them.
+    const side = areTwo ? Math.min(box.width * 0.9, room * 1.6) : Math.min(box.width, room);
     this.width = box.width;
     this.many = this.story.clients.length > 40;
     this.small = side < this.common;
     this.store = { x: box.width / 2, y: box.height - this.foot / 2, w: Math.min(box.width - 8, 380 + this.foot), h: this.foot - 8 };
     this.tiny = side < Math.min(260, this.common);
     this.scale = this.many ? 1 : Math.max(1, Math.min(this.largest, side / this.common));
-    this.isCrowd = this.tiny && clients > 6; // there is room for the clients' numbers, and for no others
+    this.isCrowd = this.tiny && clients > 6; // there is room for the numbers of the clients, but not for other numbers
     this.dot = this.many ? Math.max(1, Math.min(4, side / clients * 1.2)) : this.isCrowd ? 9 : this.tiny ? 10 : this.small ? 13 : 17 * this.scale;
     const label = (this.isCrowd ? 19 : this.tiny ? 21 : this.small ? 25 : 29) * this.scale;
     const outer = Math.max(40, side / 2 - this.dot - label);
     this.radius = { hub: outer * (this.story.servers?.length > 1 ? 0.4 : this.tiny ? 0.37 : 0.31), node: outer * (this.tiny ? 0.57 : 0.62), client: outer };
-    const top = areTwo ? this.dot + label + outer / 2 : room / 2; // of the middle
+    const top = areTwo ? this.dot + label + outer / 2 : room / 2; // the y of the middle; for two clients it may be lower
     this.middle = { x: box.width / 2, y: areTwo ? Math.max(top, (room + top - this.radius.node) / 2) : top };
   }
 
   at(slot, radius) {
     const { slots, clients } = this.story;
-    const areTwo = slots === 4 && clients.length === 2; // at ten and at two o'clock: a watch does not cross the middle
+    // Two clients are at ten and at two o'clock, so that a watch does not cross the middle.
+    const areTwo = slots === 4 && clients.length === 2;
     const angle = areTwo ? Math.PI * (slot / 3 - 5 / 6) : 2 * Math.PI * slot / Math.max(3, slots) - Math.PI / 2;
     return { x: this.middle.x + radius * Math.cos(angle), y: this.middle.y + radius * Math.sin(angle) };
   }
@@ -177,7 +180,7 @@ class Stage {
     const watches = story.watches.filter((w) => there(w, t));
     if (this.many) this.rays(watches);
     else watches.forEach((w) => this.watch(w));
-    this.directory(); // over the watches: its name can be read
+    this.directory(); // drawn over the watches, so that its name can be read
     const flying = this.flying();
     for (const f of flying) if (!this.over(f)) this.frame(f, focus);
     story.nodes.forEach((n, i) => there(n, t) && this.node(n, i));
@@ -189,7 +192,8 @@ class Stage {
     for (const f of flying) this.nameFrame(f, focus);
   }
 
-  // nameFrame writes a frame's name beside it, where there is room: in a burst one name of each.
+  // nameFrame writes a frame's name beside it if there is room. In a burst it writes each name
+  // once.
   nameFrame(f, focus) {
     if (this.many || f !== focus && (this.isCrowd || !this.labels(f))) return;
     const words = this.called(f), isBurst = this.flying().length > 4;
@@ -199,8 +203,9 @@ class Stage {
     this.ink.globalAlpha = 1;
   }
 
-  // share is how much is left of a client's session, of 1: it ends when the server has not heard
-  // of the client for so long. null: it is not known.
+  // left returns how much of a client's session is left, from 1 to 0. The session ends when the
+  // server has not heard from the client for its whole length. left returns null if this is not
+  // known.
   left(c) {
     const { story, t } = this;
     if (!story.session || !c.beats?.length) return null;
@@ -209,8 +214,8 @@ class Stage {
     return last === undefined ? null : Math.max(0.02, 1 - (t - last) / story.session);
   }
 
-  // ring is a client's session: full when the server hears of the client, and empty when it ends.
-  // Only that of a client that is silent turns red.
+  // ring draws a client's session. The ring is full when the server hears from the client, and
+  // empty when the session ends. Only the ring of a silent client turns red.
   ring(c, p, size, isSilent) {
     const left = this.left(c), { ink, color } = this;
     if (left === null || this.many) return;
@@ -228,13 +233,15 @@ class Stage {
     ink.stroke();
   }
 
-  // kept is what the store has at the moment: the last write that it has taken, and the greatest token.
+  // kept returns what the store has at this moment: the last write, the last write that was
+  // accepted, and the greatest token.
   kept() {
     const done = (this.story.writes ?? []).filter((w) => w.to <= this.t), taken = done.filter((w) => w.ok);
     return { last: done.at(-1), value: taken.at(-1), greatest: Math.max(0, ...taken.map((w) => w.token)) };
   }
 
-  // drawStore draws what the lock protects. A write that was taken too late has the colour of harm.
+  // drawStore draws what the lock protects. If the accepted value was written too late, the store
+  // has the colour of harm.
   drawStore() {
     const { ink, color, store: { x, y, w, h } } = this, { last, value, greatest } = this.kept();
     const harmed = Boolean(value?.late);
@@ -252,7 +259,7 @@ class Stage {
       last ? capital(storeSays(last)) : "",
     ];
     lines.forEach((words, at) => {
-      const i = value ? at : at + 1; // the first line alone stands in the middle
+      const i = value ? at : at + 1; // if nothing is written yet, the only line is in the middle
       const weight = at === 1 ? "400" : "700";
       ink.font = `${weight} 10px system-ui, "DejaVu Sans", sans-serif`;
       const fits = 10 * (w - 12) / (ink.measureText(words).width || 1);
@@ -261,7 +268,7 @@ class Stage {
     for (const write of this.story.writes ?? []) if (write.from <= this.t && this.t < write.to) this.flyingWrite(write);
   }
 
-  // flyingWrite is a write on its way to the store, with its token.
+  // flyingWrite draws a write on its way to the store, with its token.
   flyingWrite(w) {
     const { ink, color, store } = this, from = this.clientAt(w.client), to = { x: store.x, y: store.y - store.h / 2 };
     const share = still.matches ? 0.5 : (this.t - w.from) / (w.to - w.from);
@@ -276,8 +283,8 @@ class Stage {
     this.text(words, p.x, p.y + 1, color.paper, 12, "700");
   }
 
-  // serverAt is where a server stands, of several; hubOf is the end of a client's line: its
-  // server, or the only one.
+  // serverAt returns where a server is drawn if there are several. hubOf returns the end of a
+  // client's connection: its server, or the only one.
   serverAt(n) {
     const { hub } = this.radius, angle = 2 * Math.PI * (n - 1) / this.story.servers.length - Math.PI / 2;
     return { x: this.middle.x + hub * 0.62 * Math.cos(angle), y: this.middle.y + hub * 0.62 * Math.sin(angle), radius: hub * 0.4 };
@@ -287,8 +294,8 @@ class Stage {
     return n ? this.serverAt(n) : { ...this.middle, radius: this.radius.hub };
   }
 
-  // servers draws three servers: which of them leads, which is cut off or down, and each client's
-  // line to its own.
+  // servers draws several servers: which of them leads, which is partitioned or down, and the
+  // connection of each client to its server.
   servers() {
     const { ink, color, story } = this, { servers } = story;
     const up = (s) => s.state === "up";
@@ -350,7 +357,7 @@ class Stage {
     ink.fillText(words, x, y);
   }
 
-  // rays are the watches of a crowd: in one stroke, for there are very many.
+  // rays draws the watches of a crowd, in one stroke because there are very many.
   rays(watches) {
     const { ink, color } = this;
     ink.strokeStyle = color.soft;
@@ -366,8 +373,8 @@ class Stage {
     ink.globalAlpha = 1;
   }
 
-  // watch is an arrow from a client to what it watches. One on the directory, or
-  // on a znode of the client's own, goes past the client's znode in an arc.
+  // watch draws an arrow from a client to what it watches. If that is the directory or a znode of
+  // the client's own, the arrow bends past the client's znode.
   watch(w) {
     const { ink, color } = this;
     const from = this.clientAt(w.client), to = w.node >= 0 ? this.nodeAt(w.node) : this.middle;
@@ -388,11 +395,12 @@ class Stage {
     arrowhead(ink, bend, tip, 8);
   }
 
-  // round is how far a line has to bend to go past the middle, which it would cross else.
+  // round returns how far a line has to bend so that it does not cross the middle.
   round(from, tip, far) {
     const { middle, radius } = this;
     const along = ((middle.x - from.x) * (tip.x - from.x) + (middle.y - from.y) * (tip.y - from.y)) / far;
-    const beside = ((middle.x - from.x) * (from.y - tip.y) - (middle.y - from.y) * (from.x - tip.x)) / far; // of the line
+    // beside is the distance of the middle from the line.
+    const beside = ((middle.x - from.x) * (from.y - tip.y) - (middle.y - from.y) * (from.x - tip.x)) / far;
     const near = radius.hub + 10, crosses = along > 0 && along < far && Math.abs(beside) < near;
     return crosses ? (beside > 0 ? 2 : -2) * (near - Math.abs(beside)) : 0;
   }
@@ -401,19 +409,20 @@ class Stage {
 
   node(n, i) {
     const { ink, color } = this;
-    const of = this.story.clients[n.owner]; // none, if it is another client's
+    const of = this.story.clients[n.owner]; // undefined if the owner is not shown
     const p = this.nodeAt(i), owner = of ? this.clientAt(n.owner) : this.middle;
     const held = of && inside(stateAt(of, this.t)) && !this.story.nodes.some((m, j) => j < i && m.owner === n.owner && there(m, this.t));
     ink.strokeStyle = held ? color.holder : color.line;
     ink.lineWidth = this.many ? 0.5 : held ? 2.5 : 1.2;
-    if (!this.many || held) line(ink, n.slot < 0 ? toward(this.middle, owner, this.radius.hub) : p, owner); // whose it is
+    if (!this.many || held) line(ink, n.slot < 0 ? toward(this.middle, owner, this.radius.hub) : p, owner); // its owner
     if (this.many) {
       ink.fillStyle = held ? color.holder : color.soft;
       circle(ink, p, held ? 4 : this.dot);
       ink.fill();
       return;
     }
-    const { w: narrow, h } = this.chip(), w = n.slot < 0 ? Math.max(28, narrow) : narrow; // that one has a name
+    // The lock's single znode shows a name, not a number.
+    const { w: narrow, h } = this.chip(), w = n.slot < 0 ? Math.max(28, narrow) : narrow;
     ink.beginPath();
     ink.roundRect(p.x - w / 2, p.y - h / 2, w, h, 4);
     ink.fillStyle = held ? color.holder : color.paper;
@@ -442,7 +451,7 @@ class Stage {
     if (is === "idle") ink.strokeStyle = color.line;
     ink.stroke();
     if (this.many && !holds) return;
-    if (holds && !this.many) { // a second ring, for eyes that see no colour
+    if (holds && !this.many) { // a second ring, for people who do not see colours
       circle(ink, p, size + 4);
       ink.lineWidth = 1.5;
       ink.stroke();
@@ -453,7 +462,7 @@ class Stage {
     if (!this.many) this.text(initial, p.x, p.y + 1, holds ? color.paper : is === "idle" ? color.soft : color.ink, this.tiny ? 10 : this.small ? 12 : 14, "600");
     const believes = holds && bad && !trouble(is);
     let words = believes ? say("believes it holds", "以为自己持有") : awake && !holds ? say("waits, awake", "等待，醒着") : is === "idle" ? "" : BRIEFLY[is] && !(owns && STILL_HOLDS[is]) && (this.tiny || this.story.clients.length > 3) ? say(BRIEFLY[is]) : stateName(is, owns);
-    if (this.isCrowd && is === "waits" && !awake) words = ""; // all do, and there is no room
+    if (this.isCrowd && is === "waits" && !awake) words = ""; // all of them wait, and there is no room
     if (short.length > 2) words = say(c.name) + (words && ", " + words);
     if (!words) return;
     const below = p.y >= this.middle.y - 1;
@@ -462,8 +471,8 @@ class Stage {
     this.text(words, Math.min(edge - half - 2, Math.max(half + 2, p.x)), y, bad ? color.bad : holds ? color.holder : color.soft, this.tiny ? 10 : 12, holds || bad || awake ? "700" : "400");
   }
 
-  // frame is a frame on its way: a request is an arrow, a reply a disc, a
-  // notification a diamond with a !.
+  // frame draws a frame on its way. A request is an arrow, a reply is a disc, and a notification is
+  // a diamond with an exclamation mark.
   frame(f, focus) {
     const { ink, color } = this;
     const client = this.clientAt(f.client), its = this.hubOf(f.client), hub = toward(its, client, its.radius);
@@ -472,7 +481,8 @@ class Stage {
     if (still.matches) share = 0.5;
     if (f.lost) share = Math.min(share, 0.5);
     const side = f.kind === REQUEST ? 1 : -1, length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
-    const shift = (this.many ? 0 : f.lost ? this.chip().w / 2 + 5 : 7) * side; // a cross stands beside the znode's number
+    // The cross of a lost frame must not cover the znode's number.
+    const shift = (this.many ? 0 : f.lost ? this.chip().w / 2 + 5 : 7) * side;
     const p = { x: a.x + (b.x - a.x) * share + shift * Math.abs(b.y - a.y) / length, y: a.y + (b.y - a.y) * share + shift * Math.abs(b.x - a.x) / length };
     const size = this.many ? 2.2 : this.tiny ? 4.5 : this.small ? 6 : 8 * this.scale;
     f.is = p;
@@ -496,7 +506,7 @@ class Stage {
     ink.globalAlpha = 1;
   }
 
-  // called is a frame in a word or two.
+  // called names a frame in a word or two.
   called(f) {
     if (f.kind === NOTIFICATION) return say("changed!", "变了！");
     if (f.kind === REQUEST) return OPS[f.op] ?? "";
@@ -506,18 +516,19 @@ class Stage {
     return !f.lost ? done : this.tiny ? say("lost", "丢失") : say(`${done}: lost`, `${done}：丢失`);
   }
 
-  // over tells whether a frame is drawn over the znodes, or under them.
+  // over reports whether a frame is drawn over the znodes, and not under them.
   over() { return true; }
 
-  // along is the share of its way that a frame has gone.
+  // along returns the share of its way that a frame has covered.
   along(f) { return (this.t - f.from) / Math.max(1, f.to - f.from); }
 
   flying() { return this.story.frames.filter((f) => f.from <= this.t && this.t < f.to); }
 
-  // labels tells whether there is room for a frame's name.
+  // labels reports whether there is room for a frame's name.
   labels() { return true; }
 
-  // label writes words beside a point, unless they would lie on others; isFocus: they are written anyway, if the drawing is not tiny.
+  // label writes words beside a point, unless they would overlap with something. If isFocus is set
+  // and the drawing is not tiny, it writes them anyway.
   label(words, p, isFocus) {
     const { ink, color } = this;
     ink.font = `600 ${(this.small ? 10 : 12) * this.scale}px system-ui, "DejaVu Sans", sans-serif`;
@@ -525,7 +536,8 @@ class Stage {
     const shift = p.x > this.middle.x + 20 ? -11 - w / 2 : 11 + w / 2, hub = this.radius.hub; // towards the middle
     const onHub = Math.abs(p.y - this.middle.y) < hub && Math.abs(p.x + shift - this.middle.x) < hub + w / 2;
     const beside = Math.max(Math.abs(p.x - this.middle.x), hub + w / 2) * (shift < 0 ? 1 : -1);
-    const x = onHub ? this.middle.x + beside : p.x + shift, y = onHub ? p.y - this.dot - 10 * this.scale : p.y; // what stands in the middle can be read
+    // The words must not cover the middle, which has words of its own.
+    const x = onHub ? this.middle.x + beside : p.x + shift, y = onHub ? p.y - this.dot - 10 * this.scale : p.y;
     const box = { x: x - w / 2, y: y - 9 * this.scale, w, h: 18 * this.scale, words };
     const meets = (b) => box.x < b.x + b.w && b.x < box.x + box.w && box.y < b.y + b.h && b.y < box.y + box.h;
     if (!(isFocus && !this.tiny) && (box.x < 0 || box.x + w > this.width || [...this.labelled, ...this.chips()].some(meets))) return;
@@ -535,7 +547,7 @@ class Stage {
     this.text(words, x, y + 1, color.ink, this.small ? 10 : 12, "600");
   }
 
-  // chips are the places of the znodes and the clients, on which no name may lie.
+  // chips returns the places of the znodes and the clients, which no name may cover.
   chips() {
     const { w, h } = this.chip(), { story, t, dot } = this;
     const nodes = story.nodes.flatMap((n, i) => { const p = this.nodeAt(i); return there(n, t) ? [{ x: p.x - w / 2, y: p.y - h / 2, w, h }] : []; });

@@ -2,22 +2,21 @@ package stage
 
 import "fmt"
 
-// A store is what the lock protects. It checks tokens as a store should: it refuses
-// one that is less than the greatest it has seen. A lock without tokens leaves
-// it nothing to check.
+// A store is what the lock protects. It checks tokens as a store should: it refuses a token that is
+// less than the greatest it has seen. If the lock gives no tokens, the store has nothing to check.
 type store struct {
 	Token int64   `json:"token"` // the greatest
 	Log   []write `json:"log"`   // newest first
 }
 
-// A write is refused if a later holder has written. One without a token is accepted: there
-// is nothing to check.
+// A write is refused if a later holder has written. A write without a token is accepted, because
+// there is nothing to check.
 type write struct {
 	At     int   `json:"at"`
 	Client int   `json:"client"`
 	Token  int64 `json:"token"`
 	OK     bool  `json:"ok"`
-	Late   bool  `json:"late"` // its client does not hold the lock, as the server sees it
+	Late   bool  `json:"late"` // its client has no znode, so it does not hold the lock
 }
 
 // Put writes to the store.
@@ -38,7 +37,7 @@ func (r *Recorder) Put(now int, c *Figure, token int64) {
 	r.Say(Event{At: now, What: Wrote, Clients: []int{c.Number}, Write: &w})
 }
 
-// ShortToken is a token as people tell it: of a long one the end, which is what differs.
+// ShortToken returns a token in short form. Of a long token it is the end, where tokens differ.
 func ShortToken(token int64) string {
 	const long, tail = 99_999, 10_000
 	if token > long {

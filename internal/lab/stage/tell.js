@@ -1,6 +1,6 @@
-// What has happened, in words: the events of the recorder, and what the user can do.
+// The words for the events of the recorder, and for the commands of the user.
 
-// The user's commands, as the buttons say them.
+// The user's commands, as the buttons name them.
 const COMMANDS = {
   lock: text("Lock", "加锁"), unlock: text("Unlock", "解锁"), again: text("Lock again", "再次加锁"),
   giveup: text("Give up", "放弃"), read: text("Read", "读"), put: text("Write to store", "写入存储"),
@@ -14,12 +14,12 @@ const FAULTS = {
   restoreserver: text("Restore", "恢复"),
 };
 
-// tokenName is a token as people tell it: of a long one the end, which is what differs.
+// tokenName returns a token in short form. Of a long token it is the end, where tokens differ.
 const tokenName = (token) => token > 99999 ? "…" + String(token).slice(-4) : String(token);
 
 const clientName = (i) => say(`client ${i}`, `客户端 ${i}`);
 
-// actionName is what the user has done.
+// actionName returns the words for an action of the user.
 function actionName({ do: what, n, client }) {
   if (what === "lesson") return say(`lesson ${n}`, `第 ${n} 课`);
   if (what === "add") return say(`add ${n}`, `添加 ${n} 个`);
@@ -31,7 +31,7 @@ function actionName({ do: what, n, client }) {
 
 const phaseTitle = (p) => p.action ? capital(actionName(p.action)) : say(p.title);
 
-// clientNames are several clients.
+// clientNames names several clients.
 function clientNames(all) {
   if (all.length === 1) return clientName(all[0]);
   if (all.length > 8) return say(`${all.length} clients`, `${all.length} 个客户端`);
@@ -39,7 +39,7 @@ function clientNames(all) {
   return say(`clients ${first.join(", ")} and ${last}`, `客户端 ${first.join("、")} 和 ${last}`);
 }
 
-// tell says an event of the recorder.
+// tell returns the sentence for an event of the recorder.
 function tell(e) {
   const who = e.clients ? clientNames(e.clients) : "", { text: error } = e;
   const sentence = {
@@ -59,14 +59,15 @@ function tell(e) {
     late: () => say(`The list for ${who} arrives late, in 3 s.`, `发给${who} 的列表会迟到：3 秒以后才到。`),
     later: () => say(`${who} is stopped: it will do that when it continues.`, `${who} 已停住：它恢复运行以后才会执行。`),
   }[e.what]();
-  const name = e.znode; // which begins with a small letter always
+  const name = e.znode; // it begins with a small letter, even at the beginning of a sentence
   return brief((name && sentence.startsWith(name) ? sentence : capital(sentence)).replace(/客户端 (?=[\u4e00-\u9fff])/g, "客户端"));
 }
 
-// brief is a text in which names of znodes are short: what differs between them stays.
+// brief shortens the names of znodes in a text. It keeps the part in which they differ.
 const brief = (words) => words.replace(/_c_[0-9a-f]+-/g, "_c_…-").replace(/([-_])0{6,}(?=\d)/g, "$1…");
 
-// deed says what has arrived at a client, or at several: a verb in the past is the same for several.
+// deed says what has arrived at one or several clients. The verb is in the past tense, in which it
+// has the same form for one client and for several.
 function deed({ clients, frame: { did, first } }) {
   const who = clientNames(clients);
   return first ? say(`${who}, first in the queue, ${did.en}`, `排在第一的${who} ${did.zh}`) : say(`${who} ${did.en}`, `${who} ${did.zh}`);
@@ -82,14 +83,14 @@ function stateSentence({ clients: [client], state, text: error, token, again }) 
   return token ? say(`${i} ${is}, with the token ${tokenName(token)}.`, `${i} ${inChinese}，令牌是 ${tokenName(token)}。`) : say(`${i} now ${is}.`, `${i} 现在${inChinese}。`);
 }
 
-// verdict is what the store says to a write. What is late, and accepted, does harm.
+// verdict says how the store has answered a write. A write that is late and accepted does harm.
 function verdict({ token, ok, late }) {
   if (!ok) return say("refused: a later holder has written", "被拒绝：后来的持有者已经写过");
   if (late) return token ? say("accepted, too late", "被接受，可是太晚了") : say("accepted, too late: there is no token to check", "被接受，可是太晚了：没有令牌可供检查");
   return token ? say("accepted", "被接受") : say("accepted: there is no token to check", "被接受：没有令牌可供检查");
 }
 
-// storeSays is the store's verdict on a write, with whose it is.
+// storeSays names the client of a write and says how the store has answered.
 const storeSays = (w) => `${clientName(w.client)}${say(": ", "：")}${w.ok && !w.late ? say("accepted", "被接受") : w.ok ? say("accepted, too late", "被接受，可是太晚了") : say("refused: too late", "被拒绝：太晚了")}`;
 
 function writeSentence(w) {

@@ -7,19 +7,19 @@ import (
 	"zklock/internal/actor"
 )
 
-// A Banner says aloud what is wrong: the page's script has the words.
+// A Banner is a warning about something that is wrong. The page's script has the words for it.
 type Banner struct {
 	Wrong   Wrong  `json:"wrong"`
-	Breaks  Breaks `json:"breaks"` // "": no property
+	Breaks  Breaks `json:"breaks"` // "": no property is broken
 	Clients []int  `json:"clients"`
 	Znode   string `json:"znode"`
 }
 
-// Wrong is what can be wrong.
+// Wrong names something that can be wrong.
 type Wrong string
 
-// What can be wrong: two are inside, a znode blocks everybody, or a client does not know
-// that it has lost the lock.
+// What can be wrong: two clients hold the lock at once, a znode blocks all clients, or a client
+// believes that it holds the lock and has no znode.
 const (
 	TwoInside   Wrong = "two inside"
 	OfNobody    Wrong = "blocks: of nobody"
@@ -34,10 +34,10 @@ const (
 	NoNode      Wrong = "holds it, and has no znode"
 )
 
-// Breaks is the property that something wrong breaks.
+// Breaks names the property that something wrong breaks.
 type Breaks string
 
-// The properties that are seen to be broken.
+// The properties that a recorder can see to be broken.
 const (
 	OneHolder       Breaks = "one holder"
 	CrashFrees      Breaks = "crash frees"
@@ -46,11 +46,11 @@ const (
 	ToldOfLoss      Breaks = "told of loss"
 )
 
-// settled is how long something has to be wrong before the page says so, in microseconds. Two
-// messages may belong to one change, and the recorder may look between them.
+// settled is how long something has to be wrong before the page says so, in microseconds. The page
+// waits because two messages may belong to one change, and the recorder may look between them.
 const settled = 400_000
 
-// Warn finds what is wrong now.
+// Warn finds what is wrong now, and sets the banners to what has been wrong for at least settled.
 func (r *Recorder) Warn(now int) {
 	suspects := slices.Concat(r.twoInside(), r.blocked(now), r.unaware())
 	since := make([]int, len(suspects))
@@ -78,11 +78,13 @@ func indexOf(all []Banner, b Banner) int {
 	})
 }
 
-// unheard tells whether a client will be told of its loss when it goes on: its lock gives
-// tokens, and so tells, and the client is stopped.
+// unheard reports whether the client will learn only when it continues that it has lost the lock:
+// it is stopped, and its lock gives tokens. A lock that gives tokens also notifies its client of a
+// loss.
 func (c *Figure) unheard() bool { return c.Process == Stopped && c.Token != 0 }
 
-// twoInside: more than one believes that it holds the lock, and they do not all read.
+// twoInside warns if more than one client believes that it holds the lock, and not all of them are
+// readers.
 func (r *Recorder) twoInside() []Banner {
 	var inside []int
 	writers := 0
@@ -101,10 +103,11 @@ func (r *Recorder) twoInside() []Banner {
 	return []Banner{{Wrong: TwoInside, Breaks: OneHolder, Clients: inside}}
 }
 
-// overdue is when the session of a client that is dead has long ended, in microseconds.
+// overdue is how long after the death of a client its session must have ended, in microseconds.
 const overdue = int(2 * Timeout / time.Microsecond)
 
-// blocked: somebody waits, and the first znode belongs to no one who waits or holds.
+// blocked warns if a client waits, and the first znode belongs to no client that waits for the
+// lock, holds it, or is about to release it.
 func (r *Recorder) blocked(now int) []Banner {
 	queue := r.Queue()
 	waits := slices.ContainsFunc(r.Clients, func(c *Figure) bool {
@@ -128,7 +131,7 @@ func (r *Recorder) blocked(now int) []Banner {
 	case c.Process == Dead && r.Znode && c.Over > 0:
 		banner.Wrong, banner.Breaks = DeadsNode, CrashFrees
 	case c.Process == Dead && now-c.Since < overdue:
-		banner.Wrong = DeadsYet // no property is broken: that is what a session costs
+		banner.Wrong = DeadsYet // no property is broken: a session takes this long to expire
 	case c.Process == Dead:
 		banner.Wrong, banner.Breaks = DeadsLong, CrashFrees
 	case knows && hasAUseForIt:
@@ -143,7 +146,8 @@ func (r *Recorder) blocked(now int) []Banner {
 	return []Banner{banner}
 }
 
-// unaware: a client believes that it holds the lock, and has no znode, or has never had one.
+// unaware warns if a client believes that it holds the lock although it has no znode, either
+// because the znode is gone or because the client has never had one.
 func (r *Recorder) unaware() (all []Banner) {
 	for _, c := range r.Clients {
 		isInside := c.Process != Dead && c.IsInside()
