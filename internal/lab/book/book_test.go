@@ -192,6 +192,8 @@ func TestAPredictionNeedsAnAnswer(t *testing.T) {
 	for text, said := range map[string]string{
 		"# A\n\n**Predict.** How many?\n\n## B\n": "step01-1: a question without an answer",
 		"# A\n\n**Predict.** How many?\n":         "step01-1: a question without an answer",
+		"# A\n\n**Predict.** *One* or *two*?\n\n<details>\n\n**Three.**\n\n</details>\n"://
+		`step01-1: none of the choices ["One" "two"] is the first bold text of the answer`,
 		"# A\n\n**Predict.** How many?\n\n<details>\n<summary>The answer</summary>\n\n**3 a.**\n\n</details>\n": "",
 	} {
 		const source = "step01_a/README.md"

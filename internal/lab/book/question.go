@@ -90,9 +90,14 @@ func (w *writer) question(first ast.Node) (last ast.Node) {
 			q.Numbers = append(q.Numbers, number{strings.ReplaceAll(m[1], ",", ""), m[2]})
 		}
 	}
+	hasRight := len(choices) == 0
 	for _, text := range choices {
-		right := len(bold) > 0 && strings.EqualFold(text, strings.Trim(bold[0], ".。"))
-		q.Choices = append(q.Choices, choice{text, right})
+		isRight := len(bold) > 0 && strings.EqualFold(text, strings.Trim(bold[0], ".。"))
+		hasRight = hasRight || isRight
+		q.Choices = append(q.Choices, choice{text, isRight})
+	}
+	if !hasRight {
+		w.fail("%s: none of the choices %q is the first bold text of the answer", q.Key, choices)
 	}
 	w.form(q, answer)
 	return n

@@ -203,7 +203,9 @@ func (w *writer) unhide() {
 // key returns the name of the last question, which is the same in both languages.
 func (w *writer) key() string { return fmt.Sprintf("%s-%d", w.name, w.asked) }
 
-func (w *writer) fail(format string, args ...any) { w.err = fmt.Errorf(format, args...) }
+func (w *writer) fail(format string, args ...any) {
+	w.err = errors.Join(w.err, fmt.Errorf(format, args...))
+}
 
 // links renders links and figures. A link to a page of the repository leads to the page of the
 // book. A link to anything else that the book does not have becomes plain text. A figure is written
