@@ -1,7 +1,7 @@
-// Package actor is a client of a lock, which tells its states: a Client in this process, and an
-// Actor in one of its own. An Actor does what the process that started it, its parent, asks, and
-// tells it everything: its state, and each frame on its connection, which goes on when the parent
-// lets it.
+// Package actor has clients of a lock that report their states: a Client in this process, and an Actor
+// in a process of its own. The process that started an Actor is its parent. An Actor carries out the
+// parent's commands, and reports its state and each frame on its connection. A frame passes when the
+// parent lets it.
 package actor
 
 import (
@@ -19,7 +19,7 @@ import (
 	"zklock/internal/zktest"
 )
 
-// Acts makes a process that was started to be a client of this lock one.
+// Acts makes this process a client of the lock, if the process was started for that.
 func Acts(lock property.Subject) {
 	process.Role(lock.Name, func(parent process.Call) any {
 		tell := func(s State) { _ = parent("Becomes", s, new(bool)) }
@@ -27,22 +27,22 @@ func Acts(lock property.Subject) {
 	})
 }
 
-// An Address is where a client finds its lock.
+// An Address says where a client finds its lock.
 type Address struct {
 	Servers []string
 	Timeout time.Duration
 	Path    string
 }
 
-// A Frame is a frame at the gate, with what only the client knows of it.
+// A Frame is a frame at the gate, with what only the client knows about it.
 type Frame struct {
 	wiretap.Frame
-	Watched []string // with a SetWatches: the paths
-	Session int64    // that the client has; 0: none yet, or nobody asks
-	Server  string   // that it is connected to, or was last; "": none yet, or nobody asks
+	Watched []string // for a SetWatches: the paths
+	Session int64    // the client's session; 0: none yet, or not filled in
+	Server  string   // the server of the present or last connection; "": none yet, or not filled in
 }
 
-// Seen is a frame at the gate of a client's tap.
+// Seen returns the Frame for a frame at the gate of a client's tap.
 func Seen(tap *wiretap.Tap, f wiretap.Frame) Frame {
 	seen := Frame{Frame: f}
 	if f.Op == wiretap.SetWatches {
@@ -51,8 +51,8 @@ func Seen(tap *wiretap.Tap, f wiretap.Frame) Frame {
 	return seen
 }
 
-// An Actor is the process, as its parent sees it: that calls its exported methods. The parent
-// has the methods Pass of a Frame, Becomes of a State, and Put of a token.
+// An Actor is what a parent sees of its child: the parent calls the exported methods. The parent itself
+// has the methods Pass, with a Frame, Becomes, with a State, and Put, with a token.
 type Actor struct {
 	lock    property.Subject
 	parent  process.Call
@@ -64,7 +64,7 @@ type Actor struct {
 	read    *zktest.Way
 }
 
-// Begin joins a lock, and tells whether it has a way to read.
+// Begin opens a session for the lock, and reports whether the lock has readers.
 func (a *Actor) Begin(place Address, reads *bool) (err error) {
 	a.tap.Gate(func(f wiretap.Frame) {
 		seen := Seen(a.tap, f)
@@ -88,7 +88,7 @@ func (a *Actor) Begin(place Address, reads *bool) (err error) {
 	return a.parent("Becomes", State{Name: Idle}, new(bool))
 }
 
-// Do does what it is asked to. Calls that wait go on when it has returned.
+// Do carries out a command. Calls of the lock continue after Do has returned.
 func (a *Actor) Do(what string, _ *bool) error {
 	standing := a.client.standing()
 	standing.Reads = a.read != nil
@@ -122,9 +122,9 @@ func (a *Actor) Do(what string, _ *bool) error {
 	return nil
 }
 
-// unlock calls Unlock, also for a client without a hold. A good lock refuses that.
+// unlock calls Unlock, even if the client has no hold. A good lock refuses that.
 func (a *Actor) unlock() error {
-	unlock := a.write.Unlock // of who has never held the lock
+	unlock := a.write.Unlock // for a client that has never held the lock
 	if held := a.client.Held(); held != nil {
 		unlock = held.Unlock
 	}

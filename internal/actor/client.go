@@ -8,11 +8,11 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A State is what a client is from now on, as it knows itself.
+// A State is the state of a client from now on, as far as the client knows.
 type State struct {
 	Name  string
 	Err   string // or empty
-	Token int64  // of its hold, if that has one
+	Token int64  // of its hold; 0: none
 }
 
 // The states that a client can be in.
@@ -26,24 +26,24 @@ const (
 	Failed   = "got an error"
 	Crashed  = "crashed"
 
-	// What others see of it, and it does not know itself.
+	// CutOff is what others see: the client itself does not know it.
 	CutOff = "cut off, believes it holds"
 )
 
-// IsInside tells whether a client in this state is between Lock and Unlock, whatever the
-// server says.
+// IsInside reports whether a client in this state believes that it holds the lock: it is between Lock
+// and Unlock, and does not know of a loss.
 func IsInside(state string) bool { return state == Holds || state == Reads }
 
-// A Client calls a lock, in this process, and tells each state that it is in from then on. Each
-// of its methods Lock, Enter and Unlock begins a call, and returns it: whoever waits for the call
-// makes it, and others start it.
+// A Client calls a lock in this process, and reports each of its new states. Its methods Lock, Enter
+// and Unlock prepare a call, and return a function that makes it. To wait for the call, run the
+// function; otherwise, start it in a goroutine.
 type Client struct {
 	tell func(State)
 
 	mu     sync.Mutex
 	state  string
-	hold   *hold  // its last one; nil: there was none
-	giveUp func() // nil: no call of Lock is under way
+	hold   *hold  // the last one; nil: there was none
+	giveUp func() // cancels a call of Lock; nil: no call of Lock is under way
 }
 
 // A hold is what Lock has returned.
@@ -57,7 +57,7 @@ type hold struct {
 // NewClient returns a client that is idle.
 func NewClient(tell func(State)) *Client { return &Client{tell: tell, state: Idle} }
 
-// becomes tells of a new state, but for a client that has crashed. The caller holds mu.
+// becomes notes and reports a new state, unless the client has crashed. The caller holds mu.
 func (c *Client) becomes(state string, err error) {
 	if c.state == Crashed {
 		return
@@ -73,8 +73,8 @@ func (c *Client) becomes(state string, err error) {
 	c.tell(s)
 }
 
-// Lock calls a way's Lock: the client waits from now on, and is inside in the state of that name
-// when the call has returned.
+// Lock prepares a call of the way's Lock. The client waits from now on. When the call has returned with
+// the lock, its state is inside, which is Holds or Reads.
 func (c *Client) Lock(ctx context.Context, way zktest.Way, inside string) (call func() (zktest.Hold, error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,12 +100,13 @@ func (c *Client) Lock(ctx context.Context, way zktest.Way, inside string) (call 
 	}
 }
 
-// isGivenUp tells whether a call has failed since its context has ended.
+// isGivenUp reports whether a call has failed because its context was canceled.
 func isGivenUp(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, context.Canceled)
 }
 
-// hears is called when a hold has ended.
+// hears is called when the context of a hold has ended. If the client still believes that it holds the
+// lock, it has lost it.
 func (c *Client) hears(h *hold) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,7 +116,7 @@ func (c *Client) hears(h *hold) {
 	}
 }
 
-// Enter calls Lock once more, within the hold.
+// Enter prepares another call of Lock, within the hold.
 func (c *Client) Enter() (call func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,7 +130,7 @@ func (c *Client) Enter() (call func()) {
 		c.giveUp = nil
 		hasEnded := !IsInside(c.state)
 		switch {
-		case hasEnded || isGivenUp(ctx, err): // there is nothing to enter any more
+		case hasEnded || isGivenUp(ctx, err): // there is no hold to enter any more, or the client gave up
 		case err != nil:
 			c.becomes(Failed, err)
 		default:
@@ -148,7 +149,7 @@ func (c *Client) GiveUp() {
 	}
 }
 
-// Unlock calls the Unlock of the hold, or of the lock.
+// Unlock prepares a call of unlock, which is the Unlock of the hold or of the lock.
 func (c *Client) Unlock(unlock func() error) (call func() error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -172,21 +173,21 @@ func (c *Client) Unlock(unlock func() error) (call func() error) {
 	}
 }
 
-// Crash tells that somebody has made the client crash. It tells nothing after that.
+// Crash notes that the client was made to crash. The client reports no state after that.
 func (c *Client) Crash() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.becomes(Crashed, nil)
 }
 
-// State is the client's now.
+// State returns the client's present state.
 func (c *Client) State() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.state
 }
 
-// Held is its last hold; nil: it has had none.
+// Held returns the client's last hold, or nil if it has had none.
 func (c *Client) Held() zktest.Hold {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,7 +197,7 @@ func (c *Client) Held() zktest.Hold {
 	return c.hold.Hold
 }
 
-// standing is what decides which calls it can make.
+// standing returns what decides which calls the client can make.
 func (c *Client) standing() Standing {
 	c.mu.Lock()
 	defer c.mu.Unlock()

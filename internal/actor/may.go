@@ -6,14 +6,14 @@ import "slices"
 type Standing struct {
 	State  string
 	Enters bool // it calls Lock once more, within its hold
-	Held   bool // it has held the lock, once at least
+	Held   bool // it has held the lock at least once
 	Reads  bool // its lock has readers
 }
 
-// awaits tells whether a call to Lock has not come back.
+// awaits reports whether a call of Lock has not returned.
 func (s Standing) awaits() bool { return s.State == Waits || s.Enters }
 
-// refusals are the reasons against calls. Of several the first is reported.
+// refusals lists the reasons against calls. If several apply, the first is reported.
 var refusals = []struct {
 	calls   []string
 	applies func(Standing) bool
@@ -29,8 +29,8 @@ var refusals = []struct {
 	{[]string{"put"}, func(s Standing) bool { return !s.Held }, "has not held the lock"},
 }
 
-// Refuses says why a call makes no sense now; "" if it does. A client without the lock may call
-// Unlock: that a lock refuses this is worth a try.
+// Refuses returns why a call makes no sense now, or "" if it does. A client that does not hold the lock
+// may call Unlock, so that a learner can see whether the lock refuses this.
 func (s Standing) Refuses(call string) string {
 	for _, r := range refusals {
 		if slices.Contains(r.calls, call) && r.applies(s) {

@@ -6,8 +6,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Znodes asks the server for the znodes of a lock: the one at its path, or those in that
-// directory. Each comes with its session. What isKnown is not asked about: its session is 0.
+// Znodes asks the server for the znodes of a lock: the one at path or, if not isZnode, those in that
+// directory. It returns the session of each znode, or 0 for a znode in a directory that isKnown, about
+// which it does not ask.
 func Znodes(server *zk.Conn, path string, isZnode bool, isKnown func(path string) bool) (map[string]int64, error) {
 	paths := []string{path}
 	if !isZnode {

@@ -1,9 +1,9 @@
-// Package process starts client processes: this program once more, to play a
-// role of its own. Parent and child call one another's methods, by net/rpc over
-// pipes that no fault of a network touches. A child can be stopped, continued
-// and killed, and ends with its parent.
+// Package process starts child processes, such as the clients of a lock. A child runs this program, or
+// another one, in a role. Parent and child call each other's methods by net/rpc. They do so over pipes,
+// so that no fault of the network affects the calls. A child can be stopped, continued and killed. It
+// ends with its parent.
 //
-// A program has its roles at the beginning of main, or of TestMain:
+// A program declares its roles at the beginning of main, or of TestMain:
 //
 //	process.Role("client", func(parent process.Call) any { return &Client{parent} })
 package process
@@ -22,11 +22,11 @@ import (
 	"time"
 )
 
-// ErrWindows is why nothing runs on Windows itself: a process is stopped, continued and
-// killed with Unix's signals, and a shell cleans up after it.
+// ErrWindows says that nothing runs on Windows itself. This package stops, continues and kills a
+// process with the signals of Unix, and a shell cleans up after it.
 var ErrWindows = errors.New("this does not run on Windows itself: use WSL2, as docs/workshop.md says")
 
-// RunsOn returns an error on a system that cannot run this, named as in runtime.GOOS.
+// RunsOn returns an error if this package cannot run on a system. system is a value of runtime.GOOS.
 func RunsOn(system string) error {
 	if system == "windows" {
 		return ErrWindows
@@ -34,18 +34,18 @@ func RunsOn(system string) error {
 	return nil
 }
 
-// Stopped is the exit code of a command that Ctrl-C has ended, as a shell has it.
+// Stopped is the exit code of a command that Ctrl-C has ended. Shells use the same code.
 const Stopped = 130
 
-// UntilStopped returns a context that ends with Ctrl-C, or when the process is told to
-// end. A second Ctrl-C does not wait for anything.
+// UntilStopped returns a context that ends when the process receives an interrupt, as by Ctrl-C, or a
+// SIGTERM. A second Ctrl-C ends the process at once.
 func UntilStopped() (ctx context.Context, stop context.CancelFunc) {
 	ctx, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }
 
-// ParseFlags reads a command's flags. An error about them is one line.
+// ParseFlags reads a command's flags. An error about a flag has one line.
 func ParseFlags(flags *flag.FlagSet, args []string) error {
 	flags.Init(flags.Name(), flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -60,24 +60,24 @@ func ParseFlags(flags *flag.FlagSet, args []string) error {
 	return nil
 }
 
-// A Call calls a method of the other side: exported, with two arguments, the second
-// a pointer for the answer, and an error.
+// A Call calls a method of the other side. The method is exported, has two arguments, the second of
+// which is a pointer for the answer, and returns an error.
 type Call func(method string, args, answer any) error
 
-// other is what each side calls the other.
+// other is the name by which each side calls the other.
 const other = "Other"
 
-// variable names the role that a child plays.
+// variable is the environment variable that names the role of a child.
 const variable = "ZKLOCK_PART"
 
-// InRole has a command play a role: it runs this program, or another one that has the role.
+// InRole makes a command play a role. The command runs this program, or another one that has the role.
 func InRole(name string, cmd *exec.Cmd) *exec.Cmd {
 	cmd.Env = append(cmd.Environ(), variable+"="+name)
 	return cmd
 }
 
-// Plays tells whether this process was started to play a role. What it starts itself
-// was not.
+// Plays reports whether this process was started to play a role. It unsets the variable, so that the
+// processes that this one starts do not play the role.
 func Plays(name string) bool {
 	if os.Getenv(variable) != name {
 		return false
@@ -86,19 +86,19 @@ func Plays(name string) bool {
 	return true
 }
 
-// EndWithParent is for a child that its parent does not call: it ends the process when
-// the parent has ended, or has closed the child's input.
+// EndWithParent is for a child whose parent does not call its methods. It ends the process when the
+// parent has ended, or has closed the child's input.
 func EndWithParent() { _, _ = io.Copy(io.Discard, lifeline{os.Stdin}) }
 
-// Role makes a process that Start has started in this role a child: begin
-// returns what the parent can call. In any other process it does nothing.
+// Role lets a process that Start has started in this role answer its parent's calls. The parent calls
+// the methods of the value that begin returns. In any other process, Role does nothing.
 func Role(name string, begin func(parent Call) any) {
 	if !Plays(name) {
 		return
 	}
-	signal.Ignore(os.Interrupt) // Ctrl-C is for the parent, which ends this one
+	signal.Ignore(os.Interrupt) // Ctrl-C is for the parent, which ends this process
 	stdout := os.Stdout
-	os.Stdout = os.Stderr // for whatever else prints
+	os.Stdout = os.Stderr // for everything else that prints
 	parent := rpc.NewClient(pipes{os.NewFile(3, "answers"), os.NewFile(4, "calls")})
 	call := func(method string, args, answer any) error { return parent.Call(other+"."+method, args, answer) }
 	serve(begin(call), pipes{lifeline{os.Stdin}, stdout})
@@ -110,11 +110,10 @@ type Process struct {
 	toChild   *rpc.Client
 	fromChild pipes
 	ended     chan struct{}
-	err       error // once it has ended
+	err       error // how it has ended; set before ended is closed
 }
 
-// Start starts a child that plays a role. What it has to say to people goes to the
-// standard error.
+// Start starts a child that plays a role. Everything that the child prints goes to the standard error.
 func Start(name string) (*Process, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -123,7 +122,8 @@ func Start(name string) (*Process, error) {
 	return StartAs(name, os.Stderr, program)
 }
 
-// StartAs is Start of another program that has the role, with its arguments.
+// StartAs is Start for another program that has the role, with its arguments. What the child prints
+// goes to stderr.
 func StartAs(name string, stderr io.Writer, program string, args ...string) (*Process, error) {
 	p := &Process{cmd: InRole(name, exec.Command(program, args...)), ended: make(chan struct{})}
 	p.cmd.Stderr = stderr
@@ -154,8 +154,8 @@ func StartAs(name string, stderr io.Writer, program string, args ...string) (*Pr
 // Serve lets the child call the methods of a receiver, until the child ends.
 func (p *Process) Serve(receiver any) { go serve(receiver, p.fromChild) }
 
-// Call calls one of the child's methods. If the child ends meanwhile, the error
-// says how.
+// Call calls one of the child's methods. If the child ends before it answers, the error says how it
+// has ended.
 func (p *Process) Call(method string, args, answer any) error {
 	err := p.toChild.Call(other+"."+method, args, answer)
 	var answered rpc.ServerError
@@ -166,20 +166,20 @@ func (p *Process) Call(method string, args, answer any) error {
 	return err
 }
 
-// Stop stops the child in the midst of what it does.
+// Stop pauses the child, whatever it is doing.
 func (p *Process) Stop() error { return Stop(p.cmd.Process) }
 
-// Continue lets the child go on that was stopped.
+// Continue lets a stopped child continue.
 func (p *Process) Continue() error { return Continue(p.cmd.Process) }
 
 // Kill ends the child as kill -9 does.
 func (p *Process) Kill() error { return p.cmd.Process.Kill() }
 
-// Ended is closed when the child has ended, however that came.
+// Ended returns a channel that is closed when the child has ended, for whatever reason.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// Close ends the child in good order, or kills it if it does not end, as when it
-// is stopped. The error is about how it ended.
+// Close makes the child end by closing its input. It kills a child that does not end within ten
+// seconds, such as a stopped one. The error says how the child has ended.
 func (p *Process) Close() error {
 	p.toChild.Close()
 	select {
@@ -191,16 +191,16 @@ func (p *Process) Close() error {
 	return p.err
 }
 
-// serve answers calls until the line ends.
+// serve answers calls until the connection ends.
 func serve(receiver any, line io.ReadWriteCloser) {
 	server := rpc.NewServer()
 	if err := server.RegisterName(other, receiver); err != nil {
-		panic(err) // it has no methods that can be called
+		panic(err) // the receiver has no methods that can be called
 	}
 	server.ServeConn(line)
 }
 
-// pipes are a line both ways.
+// pipes is a connection in both directions.
 type pipes struct {
 	io.ReadCloser
 	io.WriteCloser
@@ -208,8 +208,8 @@ type pipes struct {
 
 func (p pipes) Close() error { return errors.Join(p.WriteCloser.Close(), p.ReadCloser.Close()) }
 
-// lifeline is what a child reads from. Its end is the child's: what still runs is
-// not waited for.
+// lifeline is the input of a child. At its end the process exits, and does not wait for calls that are
+// still running.
 type lifeline struct{ io.ReadCloser }
 
 func (l lifeline) Read(b []byte) (int, error) {

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// Nothing gets as far as here on Windows: zkserver.Start has failed before.
+// On Windows no command gets as far as these functions, because zkserver.Start fails before.
 
 func Stop(*os.Process) error { return ErrWindows }
 

@@ -14,18 +14,18 @@ import (
 	"zklock/internal/lang"
 )
 
-// A Choice is a lock that make play and make explore offer: one of Locks, a published
-// mistake, or what the learner has written.
+// A Choice is a lock that make play and make explore offer: one of Locks, a published mistake, or an
+// exercise that the learner has written.
 type Choice struct {
-	Key    string    `json:"key"` // what LEFT, RIGHT and STEP name
+	Key    string    `json:"key"` // the value of LEFT, RIGHT and STEP
 	Name   lang.Text `json:"name"`
 	Lesson lang.Text `json:"-"`
 
-	lock string // the key of the lock that it is, or is a change of; "": the first exercise that is not done
-	test string // of a published mistake: the test that has it
+	lock string // the key of the lock that it is, or changes; "": the first exercise that is not done
+	test string // for a published mistake: the test with that lock
 }
 
-// Choices are all of them, in the order in which they are offered.
+// Choices lists all choices, in the order in which the commands offer them.
 var Choices = func() (all []Choice) {
 	for _, l := range Locks {
 		all = append(all, Choice{Key: l.Key, Name: l.Heading(), Lesson: l.Lesson, lock: l.Key})
@@ -50,7 +50,7 @@ var Choices = func() (all []Choice) {
 	return all
 }()
 
-// Choose returns the choice of a key that somebody has typed: 04 is 4.
+// Choose returns the choice with a key that the user has typed. It ignores leading zeroes: 04 is 4.
 func Choose(key string) (Choice, error) {
 	if i := slices.IndexFunc(Choices, func(c Choice) bool { return c.Key == strings.TrimLeft(key, "0") }); i >= 0 {
 		return Choices[i], nil
@@ -58,23 +58,24 @@ func Choose(key string) (Choice, error) {
 	return Choice{}, fmt.Errorf("there is no lock %q", key)
 }
 
-// IsMine tells whether the learner has written it.
+// IsMine reports whether the learner has written the lock.
 func (c Choice) IsMine() bool { return strings.HasPrefix(c.Key, "mine") }
 
-// IsMistake tells whether it is a published mistake.
+// IsMistake reports whether the choice is a published mistake.
 func (c Choice) IsMistake() bool { return c.test != "" }
 
-// A Program is what is started as a client of a lock.
+// A Program is a program that runs as a client of a lock.
 type Program struct {
-	Lock Entry  // that it has, or a change of it
-	Part string // its name as a process
+	Lock Entry  // the lock that it uses, or that its lock is a change of
+	Part string // the role that its process plays
 	Path string
 	Args []string
 }
 
-// Program returns the program of a choice's clients. It is built first if it is not this one: a
-// complaint of the compiler is the error. repo is where the repository is, exercises where the
-// learner's packages are, and scratch where the program may be put.
+// Program returns the program of a choice's clients. For a lock of Locks this is the running program.
+// For a mistake or an exercise, Program builds it, and returns an error of the compiler as its error.
+// repo is the folder of the repository, exercises that of the learner's packages, and scratch the
+// folder for a program that is built.
 func (c Choice) Program(ctx context.Context, repo, exercises, scratch string) (p Program, err error) {
 	switch {
 	case c.IsMistake():
@@ -99,8 +100,8 @@ func (c Choice) Program(ctx context.Context, repo, exercises, scratch string) (p
 	return p, err
 }
 
-// run runs a command of ours in a folder, and returns what it says. Its errors are what
-// it says, too.
+// run runs a command in a folder, and returns what it prints. If the command fails, the error is what
+// it prints to the standard error.
 func run(ctx context.Context, dir, name string, args ...string) (said string, err error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir

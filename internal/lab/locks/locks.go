@@ -8,21 +8,21 @@ import (
 
 // An Entry is a lock that the commands show.
 type Entry struct {
-	Key     string // what STEP, LEFT and RIGHT name
-	Subject string // what the tests call it
-	Folder  string // where its code is; "": it is not ours
-	Beside  bool   // it stands beside the steps
+	Key     string // the value of STEP, LEFT and RIGHT
+	Subject string // its name in the tests
+	Folder  string // the folder of its code; "": the code is not in this repository
+	Beside  bool   // it is shown beside the steps, and is not one
 	Znode   bool   // its path is that of its one znode, and not of a directory
 	Polls   bool   // its waiters poll
 	Herd    bool   // a release wakes every waiter
 
-	// What the pages say of it.
-	Title  string    // in one short word; "": the tour does not show it
-	Name   lang.Text // in a few words
-	Lesson lang.Text // in one line
+	// What the pages say about it.
+	Title  string    // one short word; "": the tour does not show it
+	Name   lang.Text // a few words
+	Lesson lang.Text // one line
 }
 
-// Locks are all of them, in the order in which they are shown.
+// Locks lists all locks, in the order in which the commands show them.
 var Locks = []Entry{
 	{Key: "1", Subject: "step 1", Folder: "step01_plain_node", Znode: true, Polls: true,
 		Title: "plain", Name: text("a plain znode",
@@ -74,7 +74,7 @@ var Locks = []Entry{
 
 var work = text("The production lock: what the steps teach, and a lease.", "生产环境用的锁：包含各步所讲的内容，再加上租约。")
 
-// Heading is a lock's name on a page, with the step before it.
+// Heading returns a lock's name on a page, for a step with its number.
 func (l Entry) Heading() lang.Text {
 	if l.Key[0] < '0' || l.Key[0] > '9' {
 		return l.Name
@@ -84,13 +84,12 @@ func (l Entry) Heading() lang.Text {
 
 var text = lang.Both
 
-// Steps are the locks that have a chapter each.
+// Steps returns the locks that have a chapter of their own.
 func Steps() []Entry {
 	return slices.DeleteFunc(slices.Clone(Locks), func(l Entry) bool { return l.Beside })
 }
 
-// Find returns the lock of a key, and panics if there is none, as for a key that is misspelt
-// in code.
+// Find returns the lock with a key. It panics if there is none: then a key is misspelt in the code.
 func Find(key string) Entry {
 	at := slices.IndexFunc(Locks, func(l Entry) bool { return l.Key == key })
 	if at < 0 {

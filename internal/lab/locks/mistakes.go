@@ -2,36 +2,36 @@ package locks
 
 import "fmt"
 
-// A Mistake is one that somebody has published in a lock. A small Go lock has it, in
-// wrong_test.go of a step, and is right otherwise.
+// A Mistake is a mistake in a lock that somebody has published. A small Go lock in wrong_test.go of a
+// step has this mistake, and is correct otherwise.
 type Mistake struct {
 	Number  int
-	Name    string // as docs/mistakes.md has it in its headings,
-	Chinese string // and docs/mistakes.zh-CN.md
-	Step    string // whose lock it is a change of
-	Test    string // which has the lock
+	Name    string // as in the headings of docs/mistakes.md
+	Chinese string // as in the headings of docs/mistakes.zh-CN.md
+	Step    string // the step whose lock it changes
+	Test    string // the test with that lock
 
-	Found Order // what the explorer finds, as TestThePublishedMistakesAreExplored sees it
+	Found Order // what the explorer finds, checked by TestThePublishedMistakesAreExplored
 }
 
-// An Order is the first interleaving that is wrong because of a mistake, of all in which the
-// explorer lets the requests of two clients reach the server, with at most one fault.
+// An Order is the first interleaving that goes wrong because of a mistake. The explorer plays the
+// interleavings of the requests of two clients, with at most one fault.
 type Order struct {
-	Requests int      // in it
-	Fault    string   // what fails before
-	Wrong    []string // what is wrong then
+	Requests int      // how many requests it has
+	Fault    string   // the fault in it, or NoFault
+	Wrong    []string // what is wrong in it
 }
 
 // NoFault is the Fault of an interleaving in which nothing fails.
 const NoFault = "nothing"
 
-// What Found is where there is no such interleaving.
+// The values of Found if there is no such interleaving.
 var (
 	NotFound         = Order{Wrong: []string{"nothing, with two clients and one fault"}}
 	CannotBeExplored = Order{Wrong: []string{"cannot be explored: its waiters poll"}}
 )
 
-// What is wrong in an interleaving, as the explorer says it.
+// What can be wrong in an interleaving, in the words of the explorer.
 const (
 	fails      = "a call that should succeed fails"
 	leftBehind = "a znode is left behind"
@@ -39,7 +39,7 @@ const (
 	twoClients = "two clients hold the lock at once"
 )
 
-// Mistakes are all of them, W1 and so on in their order.
+// Mistakes lists all mistakes, from W1 on, in the order of their numbers.
 var Mistakes = []Mistake{
 	{Number: 1, Name: "a persistent znode", Chinese: "持久节点", Step: "2",
 		Test:  "TestW1PersistentZnode",
@@ -118,8 +118,8 @@ var Mistakes = []Mistake{
 		Found: NotFound},
 }
 
-// Key is what commands and pages call it: W1, and so on.
+// Key returns the name of the mistake in commands and on pages: W1, and so on.
 func (m Mistake) Key() string { return fmt.Sprintf("W%d", m.Number) }
 
-// Run is the pattern that names its test to go test.
+// Run returns the pattern by which go test finds the mistake's test.
 func (m Mistake) Run() string { return "^" + m.Test + "$" }

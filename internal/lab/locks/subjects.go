@@ -1,5 +1,4 @@
-// Package locks has the lists of what the commands offer: the locks, and the published
-// mistakes.
+// Package locks lists the locks and the published mistakes that the commands offer.
 package locks
 
 import (
@@ -22,10 +21,10 @@ var (
 	Cohort  = property.OverHolds("leased.Cohort", openLeased, leased.NewCohort)
 )
 
-// Every is each lock of the table: the steps' first.
+// Every lists all locks that Locks names, those of the steps first.
 var Every = slices.Concat(steps.All, []property.Subject{steps.Watched, Mutex, RWMutex, Cohort, steps.Client})
 
-// Of is the lock of a key of the table.
+// Of returns the lock with a key of Locks.
 func Of(key string) property.Subject {
 	name := Find(key).Subject
 	for _, s := range Every {

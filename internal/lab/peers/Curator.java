@@ -16,12 +16,12 @@ import org.apache.curator.retry.ExponentialBackoffRetry;
 import org.apache.zookeeper.CreateMode;
 
 /**
- * Clients of one of Curator's locks that do what the lines of their input say: see
- * package peers. To look is to go into a room that holds one: a znode that does not
- * exist yet. Readers share, and only look whether somebody is there.
+ * Clients of one of Curator's locks. Each line of the input is a command: see package peers. To check
+ * the lock, a holder creates and deletes a znode, the room, which must not exist yet. Readers share
+ * the lock, so a reader only checks that the room does not exist.
  *
- * Arguments: servers, the lock's path, mutex or read or write, the room's path, and
- * how many clients, each with a session of its own.
+ * Arguments: the servers; the lock's path; mutex, read or write; the room's path; and the number of
+ * clients, each with a session of its own.
  */
 public class Curator {
     record Client(CuratorFramework framework, InterProcessLock lock) {}
@@ -63,7 +63,7 @@ public class Curator {
                                 throw new IllegalStateException("a writer is inside");
                             }
                         } else {
-                            first.framework.create().withMode(CreateMode.EPHEMERAL).forPath(room); // fails if somebody is there
+                            first.framework.create().withMode(CreateMode.EPHEMERAL).forPath(room); // fails if it exists
                             first.framework.delete().forPath(room);
                         }
                         first.lock.release();
@@ -79,7 +79,7 @@ public class Curator {
         }
     }
 
-    /** Lets all take turns for a while, and each at least one, and prints them: who, and from when to when. */
+    /** Lets each client take turns for some time, at least one, and prints each turn: client, begin and end. */
     static void run(List<Client> clients, long nanos) throws Exception {
         ExecutorService threads = Executors.newFixedThreadPool(clients.size());
         List<Future<List<String>>> all = new ArrayList<>();

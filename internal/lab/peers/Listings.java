@@ -15,11 +15,12 @@ import org.apache.zookeeper.ZooDefs;
 import org.apache.zookeeper.ZooKeeper;
 
 /**
- * Small locks with mistakes of the course's listings, for those that need Java itself: its watchers, its threads, its
- * exceptions. Each is our own code, and right but for what its comment says. docs/mistakes.md explains them.
+ * Small locks with mistakes from the course's listings: those mistakes that need Java itself, with its watchers,
+ * threads and exceptions. Each lock is our own code, and correct except for what its comment says. docs/mistakes.md
+ * explains the mistakes.
  *
- * Arguments: server, the lock's directory, and the kind of lock. Each line of the input is a thread's name and what
- * this thread does: lock, unlock or root. All threads use one lock object.
+ * Arguments: the server, the lock's directory, and the kind of lock. Each line of the input is the name of a thread,
+ * and what this thread does: lock, unlock or root. All threads use one lock object.
  */
 public class Listings {
     interface Lock {
@@ -31,7 +32,7 @@ public class Listings {
     static ZooKeeper zk;
     static String directory;
 
-    /** W27: a watcher that looks at no type takes an event of the session for the news that its znode is gone. */
+    /** W27: a watcher that ignores the type takes an event of the session for the deletion of the znode. */
     static class AnyEvent implements Lock {
         String znode;
 
@@ -53,7 +54,7 @@ public class Listings {
         }
 
         String next() throws Exception {
-            return null; // with the mistake goes W8: who was woken holds the lock
+            return null; // also W8: a client that was woken believes that it holds the lock
         }
 
         public void unlock() throws Exception {
@@ -61,7 +62,7 @@ public class Listings {
         }
     }
 
-    /** The same without W27: only the deletion of the znode ends the wait. A client that dies before us still lets us in: W8. */
+    /** The same without W27: only the deletion of the znode ends the wait. W8 remains: a crash deletes it, as well. */
     static class OnlyDeletion extends AnyEvent {
         @Override
         void hear(WatchedEvent event, CountDownLatch woken) {
@@ -72,7 +73,7 @@ public class Listings {
         }
     }
 
-    /** W28, one way: the znode belongs to the object (W6), so all threads of the object stand in the same place. */
+    /** W28, one way: the znode belongs to the object (W6), so all its threads have the same place in the queue. */
     static class OneZnode implements Lock {
         String znode;
 
@@ -104,12 +105,12 @@ public class Listings {
         }
     }
 
-    /** W28, the other way: each lock() writes its znode into the same field, also one that then has to wait. */
+    /** W28, the other way: each lock() writes its znode into the same field, even if the thread then has to wait. */
     static class OneField implements Lock {
         volatile String znode;
 
         public void lock() throws Exception {
-            znode = join(); // the mistake: it may be the holder's that is forgotten here
+            znode = join(); // the mistake: this may overwrite the holder's znode
             String mine = znode;
             String before = before(mine);
             while (before != null) {
@@ -127,7 +128,7 @@ public class Listings {
         }
     }
 
-    /** unlock() closes the session as well: the object, and all who share its session, lock no more. */
+    /** unlock() also closes the session: after that, no object that shares the session can lock. */
     static class Closes extends OneField {
         @Override
         public void unlock() throws Exception {
@@ -140,16 +141,16 @@ public class Listings {
         return zk.create(directory + "/lock-", new byte[0], ZooDefs.Ids.OPEN_ACL_UNSAFE, CreateMode.EPHEMERAL_SEQUENTIAL);
     }
 
-    /** The path of the znode right before ours, or null. */
+    /** The path of the znode right before the given one, or null. */
     static String before(String znode) throws Exception {
         String name = znode.substring(directory.length() + 1);
         List<String> names = zk.getChildren(directory, false);
-        Collections.sort(names); // all begin alike
+        Collections.sort(names); // all have the same prefix
         int place = names.indexOf(name);
         return place == 0 ? null : directory + "/" + names.get(place - 1);
     }
 
-    /** Asks whether the directory is there, and then makes it: two that ask at once are both told no. */
+    /** Checks that the directory does not exist, and then creates it. Two threads may both find that it is missing. */
     static void root() throws Exception {
         if (zk.exists(directory, false) == null) {
             zk.create(directory, new byte[0], ZooDefs.Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT);
@@ -191,6 +192,6 @@ public class Listings {
                 }
             });
         }
-        System.exit(0); // whoever has started us is gone
+        System.exit(0); // the end of the input: the parent has ended
     }
 }

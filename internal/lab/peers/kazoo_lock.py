@@ -1,8 +1,8 @@
-"""Clients of kazoo's Lock that do what the lines of their input say: see package
-peers. To look is to go into a room that holds one: a znode that does not exist yet.
+"""Clients of kazoo's Lock. Each line of the input is a command: see package peers. To check
+the lock, a holder creates and deletes a znode, the room, which must not exist yet.
 
-Arguments: servers, the lock's path, the room's path, how many clients, each with a session
-of its own, and the kind of their locks.
+Arguments: the servers, the lock's path, the room's path, the number of clients, each with a
+session of its own, and the kind of their locks.
 """
 import sys
 import threading
@@ -13,7 +13,7 @@ from kazoo.recipe.lock import Lock
 
 
 class QueueLock(Lock):
-    """Its znodes have the names of step 5, of zk.Lock and of Curator."""
+    """A Lock whose znodes are named like those of step 5, zk.Lock and Curator."""
 
     _NODE_NAME = "-lock-"
 
@@ -32,8 +32,8 @@ def connect():
 
 
 def run(seconds):
-    """Lets all take turns for a while, and each at least one, and prints them: who, and
-    from when to when."""
+    """Lets each client take turns for some seconds, at least one, and prints each turn: the
+    client, its begin and its end."""
     turns = []
     begin = time.monotonic()
 
@@ -68,7 +68,7 @@ for line in sys.stdin:
     elif words[0] == "turns":
         for _ in range(int(words[1])):
             lock.acquire()
-            client.create(room, ephemeral=True)  # fails if somebody is there
+            client.create(room, ephemeral=True)  # fails if it exists
             client.delete(room)
             lock.release()
     elif words[0] == "run":

@@ -1,7 +1,6 @@
-// Package peers starts other people's locks, each in a process of its own:
-// Curator's, in Java, and kazoo's, in Python, on a real ZooKeeper; and those of
-// Redis and etcd on servers of theirs. All come as Debian packages but for the
-// clients of the last two.
+// Package peers starts clients of other people's locks, in processes of their own: of Curator, in
+// Java, and of kazoo, in Python, on a real ZooKeeper; and of Redis and etcd, on servers of their own.
+// Debian has packages of all these, except for the clients of Redis and etcd.
 package peers
 
 import (
@@ -21,13 +20,14 @@ import (
 	"zklock/internal/zktest"
 )
 
-// Curator's jars, as Debian places them.
+// jars are the jars of Curator, by the names that Debian gives them.
 var jars = []string{"curator-recipes", "curator-framework", "curator-client", "zookeeper", "zookeeper-jute", "guava",
 	"slf4j-api", "slf4j-nop", "netty-all"}
 
-const python = "/usr/bin/python3" // Debian's, for which its kazoo is installed
+const python = "/usr/bin/python3" // Debian's own, because Debian's kazoo is installed for it
 
-// Missing says what has to be installed to start both, or nil.
+// Missing returns an error with the command that installs what is missing for Curator and kazoo, or
+// nil.
 func Missing() error {
 	return missing(map[string]*exec.Cmd{
 		"libcurator-recipes-java": exec.Command("test", "-e", "/usr/share/java/curator-recipes.jar"),
@@ -36,7 +36,8 @@ func Missing() error {
 	})
 }
 
-// MissingStores says what has to be installed to start Redis and etcd, or nil.
+// MissingStores returns an error with the command that installs what is missing for Redis and etcd, or
+// nil.
 func MissingStores() error {
 	return missing(map[string]*exec.Cmd{
 		"redis-server": exec.Command("redis-server", "--version"),
@@ -44,7 +45,8 @@ func MissingStores() error {
 	})
 }
 
-// missing tries a command of each package.
+// missing runs a command for each package. It returns an error that names the packages whose command
+// failed, or nil.
 func missing(packages map[string]*exec.Cmd) error {
 	maps.DeleteFunc(packages, func(_ string, try *exec.Cmd) bool { return try.Run() == nil })
 	if len(packages) == 0 {
@@ -58,14 +60,14 @@ func missing(packages map[string]*exec.Cmd) error {
 // A Peer is a process whose clients contend for one lock.
 type Peer struct{ *zktest.Process }
 
-// Curator starts n clients of the lock at path, each with a session of its own: of
-// an InterProcessMutex, or of the read or write side of an
-// InterProcessReadWriteLock. Their turns look into the lock's Room.
+// Curator starts n clients of the lock at path, each with a session of its own. By kind, the lock is
+// an InterProcessMutex, or the read or write side of an InterProcessReadWriteLock. Their turns check
+// the lock's Room.
 func Curator(z *zktest.Zoo, t zktest.T, servers, kind, path string, n int) Peer {
 	return begin(z, t, java("Curator.java", servers, path, kind, Room(path), strconv.Itoa(n)))
 }
 
-// java runs a program that stands beside this file, with Curator's jars.
+// java returns a command that runs a program in this file's folder, with Curator's jars.
 func java(program string, args ...string) *exec.Cmd {
 	var all []string
 	for _, jar := range jars {
@@ -75,7 +77,7 @@ func java(program string, args ...string) *exec.Cmd {
 	return exec.Command("java", append(options, args...)...)
 }
 
-// Kinds of kazoo's Lock: how its znodes are named, and for whose it waits.
+// The kinds of kazoo's Lock: how its znodes are named, and for whose znodes it waits.
 const (
 	OwnNames        = "own names"
 	OwnNamesForBoth = "own names, waits for both"
@@ -87,21 +89,21 @@ func Kazoo(z *zktest.Zoo, t zktest.T, servers, kind, path string, n int) Peer {
 	return begin(z, t, exec.Command(python, here("kazoo_lock.py"), servers, path, Room(path), strconv.Itoa(n), kind))
 }
 
-// Room is where turns at a lock look: a path that only one client at a time can create.
+// Room returns the path of a znode with which turns check that the lock excludes other clients: only
+// one client at a time can create it.
 func Room(path string) string { return path + "-room" }
 
-// KV starts n clients of a lock of "redis" or "etcd". The program is the one that BuildKV has
-// built.
+// KV starts n clients of a lock of "redis" or "etcd". BuildKV has built the program.
 func KV(z *zktest.Zoo, t zktest.T, program, kind, address, name string, n int) Peer {
 	return begin(z, t, exec.Command(program, kind, address, name, strconv.Itoa(n)))
 }
 
-// BuildKV builds the clients of Redis and etcd. They are a module of their own, so
-// that nobody else has to download their libraries.
+// BuildKV builds the clients of Redis and etcd. They are a module of their own, so that a learner who
+// does not need them does not have to download their libraries.
 func BuildKV(ctx context.Context, program string) error {
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, ".")
 	build.Dir = here("kv")
-	build.Env = append(os.Environ(), "GOWORK=off") // a learner's workspace does not have this module
+	build.Env = append(os.Environ(), "GOWORK=off") // a learner's workspace does not list this module
 	if said, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s in %s: %w: %s", build, build.Dir, err, said)
 	}
@@ -121,24 +123,24 @@ func begin(z *zktest.Zoo, t zktest.T, cmd *exec.Cmd) Peer {
 	return p
 }
 
-// Begin gives the first of the clients a command: lock, unlock, or turns with a
-// number, which is so many times lock, look and unlock. Curator's can also try for
-// some milliseconds to get a lock that is not free, and unwatch a path with
-// removeWatches. Done waits for its end.
+// Begin sends the process a command for its first client: lock, unlock, or turns with a number. A turn
+// locks, checks the Room, and unlocks. A client of Curator can also try for some milliseconds to get a
+// lock that is not free, and unwatch a path with removeWatches. Done waits until the command has
+// ended.
 func (p Peer) Begin(format string, args ...any) { p.Tell(fmt.Sprintf(format, args...)) }
 
-// Done returns once the last command has come to its end, or the process has: ok
-// is false then.
+// Done returns once the last command has ended, or the process has. It reports whether the command
+// succeeded.
 func (p Peer) Done() (ok bool) { return strings.HasSuffix(p.Line(), ": done") }
 
-// A Turn is one Lock and one Unlock, with nothing in between: whose, and when it was
-// asked for and done, from the beginning of the run.
+// A Turn is one Lock and one Unlock of a client, with nothing in between. Asked and Done are the
+// times, since the beginning of the run, at which the turn began and ended.
 type Turn struct {
 	Client      int
 	Asked, Done time.Duration
 }
 
-// Run lets all clients take turns for a while, and each at least one.
+// Run lets all clients take turns for the duration d. Each client takes at least one turn.
 func (p Peer) Run(d time.Duration) (turns []Turn, err error) {
 	p.Begin("run %d", d.Milliseconds())
 	for line := p.Line(); !strings.HasSuffix(line, ": done"); line = p.Line() {

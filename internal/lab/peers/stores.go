@@ -13,8 +13,9 @@ import (
 	"zklock/internal/zktest"
 )
 
-// StartRedis starts a Redis, private to this process, and returns its address. It writes each command
-// to a file, and has the kernel write it to the disk as appendfsync says: always, everysec.
+// StartRedis starts a Redis server for this process only, and returns its address. The server appends
+// each command to a file. appendfsync, such as always or everysec, says when the kernel has to write
+// the file to the disk.
 func StartRedis(ctx context.Context, t zktest.T, appendfsync string) (address string) {
 	return start(ctx, t, "redis-server", func(dir, port string) []string {
 		return []string{
@@ -34,7 +35,7 @@ func StartRedis(ctx context.Context, t zktest.T, appendfsync string) (address st
 	})
 }
 
-// StartEtcd starts an etcd of one member, private to this process, and returns its address.
+// StartEtcd starts an etcd of one member for this process only, and returns its address.
 func StartEtcd(ctx context.Context, t zktest.T) (address string) {
 	return start(ctx, t, "etcd", func(dir, port string) []string {
 		client, peer := "http://127.0.0.1:"+port, "http://127.0.0.1:0"
@@ -57,7 +58,7 @@ func StartEtcd(ctx context.Context, t zktest.T) (address string) {
 	})
 }
 
-// start runs a server until the end of t, which then removes what it wrote.
+// start starts a server. At its end, t stops the server and removes its files.
 func start(ctx context.Context, t zktest.T, program string, args func(dir, port string) []string) (address string) {
 	dir, err := os.MkdirTemp("", "zklock-"+program)
 	require.NoError(t, err)

@@ -16,20 +16,20 @@ import (
 
 // A client is a figure on the page, and an actor: a process with a session of its own.
 type client struct {
-	*stage.Figure // what is seen of it
+	*stage.Figure // what the page shows of it
 	*side
 	child  *process.Process // nil: not started
 	orders chan string      // commands that it has not carried out
-	held   bool             // the lock, once at least
+	held   bool             // it has held the lock at least once
 	enters bool             // it has called Lock again, within its hold
 	puts   bool             // it has been asked to write to the store
 }
 
-// lives tells whether the client's process has not ended, and its side is still in use.
+// lives reports whether the client's process has not ended, and its side is still in use.
 func (c *client) lives() bool { return c.Process != stage.Dead && !c.ended }
 
-// plays starts the client's process, which joins the lock and does what it is told, and
-// returns when it has ended.
+// plays starts the client's process, makes it join the lock, and hands commands to it. plays returns
+// when the process has ended.
 func (c *client) plays() {
 	complaints := &tail{}
 	var said io.Writer = complaints
@@ -61,7 +61,8 @@ func (c *client) plays() {
 	c.Shows(c.now())
 }
 
-// joins starts the client's process, and returns when that has joined the lock, or has failed to.
+// joins starts the client's process. It returns when the process has joined the lock, or has failed
+// to.
 func (c *client) joins(complaints io.Writer) error {
 	c.starting <- struct{}{}
 	defer func() { <-c.starting }()
@@ -90,11 +91,11 @@ func (c *client) joins(complaints io.Writer) error {
 	return nil
 }
 
-// printed writes into the log what the learner's lock prints, up to a panic, of which the log
-// has the first line anyway.
+// printed writes what the learner's lock prints into the log. It stops at a panic, because the log
+// shows the first line of that anyway.
 type printed struct {
 	*client
-	line  string // not ended yet
+	line  string // the last line, as long as it is not complete
 	panic bool
 }
 
@@ -113,7 +114,7 @@ func (p *printed) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// obeys hands the commands on to the client's process, one after the other, until that ends.
+// obeys hands the commands to the client's process, one after the other, until the process ends.
 func (c *client) obeys() {
 	for {
 		select {
@@ -136,7 +137,8 @@ func (c *client) obeys() {
 	}
 }
 
-// leave ends the client in good order, if that can be.
+// leave ends the client's session and then its process. It kills a process that does not end its
+// session within three seconds.
 func (c *client) leave() {
 	c.mu.Lock()
 	child, process := c.child, c.Process
@@ -155,10 +157,10 @@ func (c *client) leave() {
 	_ = child.Close()
 }
 
-// A parent is what a client's process can call.
+// A parent has the methods that a client's process can call.
 type parent struct{ *client }
 
-// Pass returns when a frame may go on.
+// Pass returns when a frame may pass.
 func (p parent) Pass(f actor.Frame, _ *bool) error {
 	return p.told(func() {
 		p.Server = p.serverAt(f.Server)
@@ -166,7 +168,8 @@ func (p parent) Pass(f actor.Frame, _ *bool) error {
 	})
 }
 
-// serverAt is which server has an address, from 1; 0: none. Their ports differ.
+// serverAt returns the number of the server with an address, from 1, or 0 if there is none. It
+// compares only the ports, which differ.
 func (s *service) serverAt(address string) int {
 	_, port, _ := net.SplitHostPort(address)
 	return 1 + slices.IndexFunc(s.server.Servers(), func(a string) bool {
@@ -174,7 +177,7 @@ func (s *service) serverAt(address string) int {
 	})
 }
 
-// Becomes is called with each new state of the client.
+// Becomes notes a new state of the client.
 func (p parent) Becomes(s actor.State, _ *bool) error {
 	return p.told(func() {
 		p.held, p.enters = p.held || actor.IsInside(s.Name), false
@@ -183,12 +186,12 @@ func (p parent) Becomes(s actor.State, _ *bool) error {
 	})
 }
 
-// Put is a write to the store.
+// Put writes to the store.
 func (p parent) Put(token int64, _ *bool) error {
 	return p.told(func() { p.Recorder.Put(p.now(), p.Figure, token) })
 }
 
-// told notes what the process tells, unless nobody hears it any more.
+// told notes what the process reports, unless the client's side is no longer in use.
 func (p parent) told(note func()) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,7 +201,7 @@ func (p parent) told(note func()) error {
 	return nil
 }
 
-// A tail keeps the end of what a child says to people.
+// A tail keeps the end of what a child prints.
 type tail struct{ text []byte }
 
 func (t *tail) Write(b []byte) (int, error) {
@@ -207,7 +210,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// panicked is what the child has died of, if it has panicked.
+// panicked returns the message of the child's panic or, if there is none, what the child has printed.
 func (t *tail) panicked() string {
 	text := string(t.text)
 	text, _, _ = strings.Cut(text[max(0, strings.Index(text, "panic: ")):], "\n\ngoroutine ")

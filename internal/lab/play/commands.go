@@ -12,11 +12,11 @@ import (
 	"zklock/internal/lab/stage"
 )
 
-// A command is what the page asks for. What is wrong with it is an error for the user.
+// A command is what the page asks the service to do. If it is wrong, the user gets an error.
 type command struct {
 	Do     string `json:"do"`
 	N      int    `json:"n"`
-	Client int    `json:"client"` // -1: all whom it concerns
+	Client int    `json:"client"` // -1: all clients that can do it now
 	Board  *int   `json:"board"`  // nil: both
 	Lock   string `json:"lock"`
 	Pace   string `json:"pace"`
@@ -60,7 +60,7 @@ func (s *service) do(c command) error {
 	return s.each(c)
 }
 
-// goes does something that takes time, after what is to be done before it.
+// goes queues a job that takes time. The service runs one job after the other.
 func (s *service) goes(do func()) error {
 	select {
 	case s.jobs <- do:
@@ -70,8 +70,7 @@ func (s *service) goes(do func()) error {
 	}
 }
 
-// choose lays a lock on a side, with as many clients as there were, or as the other
-// side has.
+// choose puts a lock on a side, with as many clients as the fuller side has.
 func (s *service) choose(c command) error {
 	if c.Board == nil || !slices.Contains([]int{0, 1}, *c.Board) {
 		return errors.New("want board 0 or 1")
@@ -92,7 +91,8 @@ func (s *service) choose(c command) error {
 	})
 }
 
-// mostClients is how many the fuller side has, or will have when it is built. The caller holds mu.
+// mostClients returns how many clients the fuller side has, or will have once its lock is built. The
+// caller holds mu.
 func (s *service) mostClients() (n int) {
 	for _, b := range s.laid() {
 		n = max(n, b.wanted)
@@ -100,11 +100,11 @@ func (s *service) mostClients() (n int) {
 	return n
 }
 
-// befall makes a fault of a server, or ends it.
+// befall causes a fault of a server, or ends it.
 func (s *service) befall(n int, fault string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	canFail := 0 // so many servers
+	canFail := 0 // how many servers
 	if s.ensemble != nil {
 		canFail = len(s.ensemble.Members)
 	}
@@ -154,7 +154,7 @@ func (s *service) befall(n int, fault string) error {
 	return nil
 }
 
-// each gives a command to each side that it is for. It fails if it fails on all.
+// each gives a command to each side that it is for. It returns an error if no side could do it.
 func (s *service) each(c command) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +176,7 @@ func (s *service) each(c command) error {
 	return failed
 }
 
-// gets carries a command out, or has its clients do so. The caller holds mu.
+// gets carries out a command, or makes the side's clients do so. The caller holds mu.
 func (b *side) gets(c command) error {
 	isOutOfRange := c.N < 1 || c.N > most
 	switch {
@@ -202,7 +202,7 @@ func (b *side) gets(c command) error {
 	return one.does(c.Do)
 }
 
-// all lets all lock who do not yet, or all unlock who hold the lock. The caller holds mu.
+// all makes every client that can do so call Lock, or every holder call Unlock. The caller holds mu.
 func (b *side) all(do string) error {
 	whom := slices.DeleteFunc(slices.Clone(b.clients), func(c *client) bool {
 		isForAll := do == "lock" || do == "unlock"
@@ -214,7 +214,7 @@ func (b *side) all(do string) error {
 	}
 	b.Acts(b.now(), stage.Action{Do: do})
 	return b.goes(func() {
-		isCrowd := len(whom) > 20 // it comes all at once, behind the first
+		isCrowd := len(whom) > 20 // a crowd calls Lock at the same time, behind the first client
 		for i, one := range whom {
 			comesInTurn := i == 0 || !isCrowd
 			one.follows(do, do == "lock" && comesInTurn)
@@ -222,12 +222,12 @@ func (b *side) all(do string) error {
 	})
 }
 
-// tooLong is how long the next client waits for its turn at most. Whoever is stopped, or cut
-// off, does not queue up.
+// tooLong is the longest time for which the next client waits until the one before it has joined the
+// queue. A client that is stopped or disconnected does not join it.
 const tooLong = 10 * time.Second
 
-// follows carries a command out in its turn. If the client queues up, it has done so
-// before the next one's turn, unless that takes too long.
+// follows makes the client carry out a command if it can. If queues, the client is about to join the
+// queue, and follows returns when it has done so, or will not, or after tooLong.
 func (c *client) follows(do string, queues bool) {
 	c.mu.Lock()
 	done := !c.ended && c.Process == stage.Running && c.does(do) == nil
@@ -240,19 +240,19 @@ func (c *client) follows(do string, queues bool) {
 	}
 }
 
-// commands are those of a client.
+// commands lists the commands for a client.
 var commands = []string{
 	"lock", "unlock", "again", "giveup", "read", "put",
 	"kill", "stop", "continue", "cut", "restore", "losecreate", "losedelete", "delaylist",
 }
 
-// can are the commands that make sense now. The caller holds mu.
+// can returns the commands that make sense for the client now. The caller holds mu.
 func (c *client) can() []string {
 	return slices.DeleteFunc(slices.Clone(commands), func(do string) bool { return c.may(do) != nil })
 }
 
-// refusals are the reasons against commands that concern a client's process or its line. Of
-// several the first is reported.
+// refusals lists the reasons against commands that concern a client's process or its connection. If
+// several apply, the first is reported.
 var refusals = []struct {
 	commands []string
 	applies  func(*client) bool
@@ -269,7 +269,7 @@ var refusals = []struct {
 
 func (c *client) isStopped() bool { return c.Process == stage.Stopped }
 
-// may tells whether a command makes sense now. The caller holds mu.
+// may returns an error if a command makes no sense for the client now. The caller holds mu.
 func (c *client) may(do string) error {
 	if !slices.Contains(commands, do) {
 		return fmt.Errorf("there is no command %q", do)
@@ -280,7 +280,7 @@ func (c *client) may(do string) error {
 	return nil
 }
 
-// refuses says why a command makes no sense now; "" if it does.
+// refuses returns why a command makes no sense now, or "" if it does.
 func (c *client) refuses(do string) string {
 	if c.Process == stage.Starting || c.Process == stage.Dead {
 		return "is " + c.Process
@@ -296,7 +296,7 @@ func (c *client) refuses(do string) string {
 	return actor.Standing{State: c.State, Enters: c.enters, Held: c.held, Reads: c.Reads}.Refuses(do)
 }
 
-// does carries a command out, or has the client's process do so. The caller holds mu.
+// does carries out a command, or makes the client's process do so. The caller holds mu.
 func (c *client) does(do string) error {
 	defer c.Shows(c.now())
 	switch do {

@@ -30,8 +30,8 @@ var script string
 
 var live = template.Must(template.New("play").Funcs(stage.Functions).Parse(markup))
 
-// listen serves the page on a port of this machine that nobody else can reach. The
-// address has a token, without which nothing is answered.
+// listen serves the page on a port that only this machine can reach. The address has a token. A
+// request without the token gets nothing but the book.
 func (s *service) listen() (address string, close func(), err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -43,8 +43,8 @@ func (s *service) listen() (address string, close func(), err error) {
 	return fmt.Sprintf("http://%s/?token=%s", host, token), func() { server.Close() }, nil
 }
 
-// guarded answers only who knows the token, asks for this host by its own name, and,
-// if it is a page, comes from here.
+// guarded answers a request only if it has the token, names this host, and does not come from a page
+// of another origin. A request for the book needs no token.
 func (s *service) guarded(host, token string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +62,7 @@ func (s *service) guarded(host, token string) http.Handler {
 	mux.HandleFunc("POST /do", s.command)
 	mux.HandleFunc("GET /save", s.save)
 	mux.HandleFunc("GET /recorded", s.recorded)
-	public := http.NewServeMux() // the book: it tells nobody what is not published, and does nothing
+	public := http.NewServeMux() // only the book: it is published anyway, and changes nothing
 	public.HandleFunc("GET /book/", s.reads)
 	_, port, _ := net.SplitHostPort(host)
 	hosts := []string{host, "localhost:" + port}
@@ -96,8 +96,8 @@ func (s *service) guarded(host, token string) http.Handler {
 	})
 }
 
-// policy lets the page run what is in it, show the pictures of this service, ask it, and
-// nothing else.
+// policy allows the page to use its own scripts, styles and images, and to send requests to this
+// service, and nothing else.
 const policy = "default-src 'none'; " +
 	"script-src 'unsafe-inline'; " +
 	"style-src 'unsafe-inline'; " +
@@ -107,7 +107,7 @@ const policy = "default-src 'none'; " +
 	"form-action 'none'; " +
 	"frame-ancestors 'none'"
 
-// reads serves the book, which is made when somebody opens it first.
+// reads serves the book. The first request builds it.
 func (s *service) reads(w http.ResponseWriter, r *http.Request) {
 	files, err := s.book()
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *service) reads(w http.ResponseWriter, r *http.Request) {
 	http.StripPrefix("/book", files).ServeHTTP(w, r)
 }
 
-// events tells the page all that there is, and then what is new.
+// events sends the page everything that there is to show, and then what is new.
 func (s *service) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	told := &reader{told: stage.Nothing()}
@@ -138,7 +138,7 @@ func (s *service) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// opens notes that a page has been opened, or closed.
+// opens notes that a page has been opened, if n is 1, or closed, if n is -1.
 func (s *service) opens(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,13 +156,13 @@ func (s *service) command(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
-		_ = json.NewEncoder(w).Encode(err.Error()) // unless nobody waits for it any more
+		_ = json.NewEncoder(w).Encode(err.Error()) // on an error, the page no longer waits for it
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// recorded gives the stories of the boards until now, for the page's time line.
+// recorded sends the stories of the boards so far, for the page's time line.
 func (s *service) recorded(w http.ResponseWriter, _ *http.Request) {
 	stories := []stage.Replay{}
 	s.mu.Lock()
@@ -178,10 +178,10 @@ func (s *service) recorded(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(stories) // unless nobody waits for it any more
+	_ = json.NewEncoder(w).Encode(stories) // on an error, the page no longer waits for it
 }
 
-// save gives a page to keep of what has happened on the boards.
+// save sends a page that the reader can keep, with what has happened on the boards.
 func (s *service) save(w http.ResponseWriter, _ *http.Request) {
 	var locks []stage.Column
 	var stories []stage.Replay
@@ -197,7 +197,7 @@ func (s *service) save(w http.ResponseWriter, _ *http.Request) {
 		}
 	}
 	s.mu.Unlock()
-	if len(locks) == 0 { // the page does not ask for it then
+	if len(locks) == 0 { // the page does not ask in this case
 		http.Error(w, "nothing has happened yet", http.StatusConflict)
 		return
 	}
@@ -207,10 +207,10 @@ func (s *service) save(w http.ResponseWriter, _ *http.Request) {
 		text("What was played", "操作记录"),
 		text("Each action, in order, and its result.", "按先后次序列出做过的操作，以及各自的结果。"),
 		locks, stories)
-	_ = page.Write(w) // unless nobody waits for it any more
+	_ = page.Write(w) // on an error, the page no longer waits for it
 }
 
-// broken are the names of the properties that a board can see to be broken.
+// broken has the names of the properties whose violation a board can show.
 var broken = map[stage.Breaks]lang.Text{
 	stage.OneHolder:       property.OneHolder.Name,
 	stage.CrashFrees:      property.CrashFrees.Name,

@@ -10,7 +10,7 @@ import (
 	"zklock/internal/lang"
 )
 
-// A lesson is a situation to begin from, and what to do in it, one task after the other.
+// A lesson is a situation, and the tasks that the reader does in it, one after the other.
 type lesson struct {
 	N         int       `json:"n"`
 	Title     lang.Text `json:"title"`
@@ -23,18 +23,19 @@ type lesson struct {
 
 	left, right string
 	clients     int
-	moves       []string // of client 0, client 1 and so on, in turn
-	scene       []string // how the clients are when they have come of it: then the task appears
-	beside      []string // how they are on the right, if that is not the same
-	pace        string   // from then on
+	moves       []string // the first commands: for client 0, client 1 and so on, in turn
+	scene       []string // the states of the clients after these moves: then the first task appears
+	beside      []string // the states on the right, if they are not the same
+	pace        string   // of the wire, from then on
 }
 
-// A guess is asked for before a task, and stands beside what was measured at the lesson's end.
+// A guess is a question before a task. At the end of the lesson the page shows the reader's answer
+// beside what was measured.
 type guess struct {
 	Text lang.Text `json:"text"`
-	Of   lang.Text `json:"of"`   // what is guessed, before its value
+	Of   lang.Text `json:"of"`   // the name of what is guessed, shown before its value
 	Kind string    `json:"kind"` // a number, the client that is next, or whether a write is accepted
-	At   int       `json:"at"`   // the task
+	At   int       `json:"at"`   // the index of the task
 
 	measured func(b *side) int
 }
@@ -42,32 +43,33 @@ type guess struct {
 // The kinds of guesses.
 const (
 	guessNumber = "number"
-	guessNext   = "next"  // a client, or nobody: -1
-	guessWrite  = "write" // 1: it is accepted, 0: it is not
+	guessNext   = "next"  // a client; -1: nobody
+	guessWrite  = "write" // 1: the write is accepted, 0: it is not
 )
 
-// holder is the client that holds the lock; nobody: -1.
+// holder returns the client that holds the lock, or -1 if there is none.
 func holder(b *side) int {
 	return slices.IndexFunc(b.clients, func(c *client) bool { return c.Is == actor.Holds })
 }
 
 func notified(b *side) int { return b.Counters().Notifications }
 
-// A task asks for one button, or for a wait. It is done when something is so on each stage.
+// A task asks the reader to press one button, or to wait. It is done when its condition is true on
+// each side.
 type task struct {
 	Text   lang.Text `json:"text"`
-	Do     string    `json:"do"`     // the button; "": one waits
+	Do     string    `json:"do"`     // the button; "": the reader waits
 	Client int       `json:"client"` // everyHolder: the command is for all that hold the lock
-	Moment string    `json:"moment"` // which message decides: lost, or notified; "": none is shown
+	Moment string    `json:"moment"` // the decisive message, shown again: lost or notified; "": none
 
 	done func(b *side) bool
-	seen func(b *side) lang.Text // in a sentence, with its counts; nil: there is nothing to say
+	seen func(b *side) lang.Text // the result, with its counts; nil: there is nothing to say
 }
 
 // everyHolder is the Client of a task for all that hold the lock.
 const everyHolder = -1
 
-// lessons are one for each chapter.
+// lessons lists the lessons, one for each chapter.
 var lessons = []lesson{
 	{
 		N:     1,
@@ -217,7 +219,7 @@ var lessons = []lesson{
 				"让客户端 1 请求加锁。它的 create 的响应会丢失。"), Do: "lock", Client: 1, Moment: "lost",
 				done: func(b *side) bool {
 					hasFailed := b.clients[1].State == actor.Failed
-					hasFound := b.Watches(1) // waiting alone tells nothing: Lock may not have noticed the loss yet
+					hasFound := b.Watches(1) // not only waits: Lock may not have noticed the loss yet
 					hasHeard := hasFailed || hasFound
 					return hasHeard && b.Quiet() && len(b.Queue()) == 2
 				},
@@ -393,7 +395,7 @@ var lessons = []lesson{
 	},
 }
 
-// afterTheSession is what lessons 1 and 2 ask.
+// afterTheSession is the question of lessons 1 and 2.
 var afterTheSession = guess{
 	Text: text("Your guess: who holds the lock when the session of client 0 has ended?",
 		"先猜：客户端 0 的会话结束以后，谁持有锁？"),
@@ -415,10 +417,10 @@ func holds(n int) func(b *side) bool {
 	return func(b *side) bool { return b.clients[n].Is == actor.Holds }
 }
 
-// isShared tells whether readers can hold the lock at the same time.
+// isShared reports whether readers can hold the lock at the same time.
 func (b *side) isShared() bool { return b.clients[0].Reads }
 
-// are tells how the first clients are.
+// are reports whether the first clients are in these states.
 func (b *side) are(states ...string) bool {
 	for i, is := range states {
 		if b.clients[i].Is != is {
@@ -428,27 +430,27 @@ func (b *side) are(states ...string) bool {
 	return true
 }
 
-// blockedBy tells whether the page says that a client's znode blocks everybody.
+// blockedBy reports whether the page shows a banner, and the first znode of the queue is the client's.
 func (b *side) blockedBy(client int) bool {
 	return len(b.Banners) > 0 && b.Queue()[0].Owner == client
 }
 
-// over tells whether the server has ended a client's session.
+// over reports whether the server has ended a client's session.
 func (b *side) over(client int) bool { return b.clients[client].Over > 0 }
 
-// A course is how far the reader is in a lesson: in none, if that is 0.
+// A course is how far the reader is in a lesson. Lesson 0 is none.
 type course struct {
 	Lesson int           `json:"lesson"`
-	Begun  bool          `json:"begun"` // it lies
-	Done   int           `json:"done"`  // tasks
-	Seen   [][]lang.Text `json:"seen"`  // of each task that is done: on each board
+	Begun  bool          `json:"begun"` // its situation is set up
+	Done   int           `json:"done"`  // how many tasks are done
+	Seen   [][]lang.Text `json:"seen"`  // the results of each done task, one for each board
 
-	Since int `json:"since"` // when the last of them was done
+	Since int `json:"since"` // when the last task was done
 
-	Measured []int `json:"measured"` // at its end, on each board: what was to be guessed
+	Measured []int `json:"measured"` // once the lesson is over, for each board: the answer to the guess
 }
 
-// guide notes what is done of a lesson.
+// guide checks whether the next task of the lesson is done, and notes it.
 func (s *service) guide() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -470,7 +472,7 @@ func (s *service) guide() {
 			measured = append(measured, lessons[c.Lesson-1].Guess.measured(b))
 		}
 	}
-	if s.course.Begun && s.course.Lesson == c.Lesson { // no other lesson was chosen while the server was asked
+	if s.course.Begun && s.course.Lesson == c.Lesson {
 		s.course.Done++
 		s.course.Since = s.now()
 		s.course.Seen = append(s.course.Seen, seen)
@@ -480,8 +482,8 @@ func (s *service) guide() {
 	}
 }
 
-// learn lays a lesson as soon as the one that is being laid lies. Of several that are chosen
-// meanwhile only the last one is laid.
+// learn queues a job that sets up a lesson. If other lessons are chosen before the job begins, it
+// sets up only the last of them.
 func (s *service) learn(n int) error {
 	s.mu.Lock()
 	waits := s.wanted > 0
@@ -505,12 +507,12 @@ func (s *service) learn(n int) error {
 	return err
 }
 
-// leaves ends a lesson, if there is one. The caller holds mu.
+// leaves ends the lesson, if there is one. The caller holds mu.
 func (s *service) leaves() {
 	s.course = course{Seen: [][]lang.Text{}}
 }
 
-// open lays a lesson.
+// open sets up a lesson.
 func (s *service) open(n int) {
 	l := lessons[n-1]
 	s.setPace(real)
@@ -520,14 +522,14 @@ func (s *service) open(n int) {
 	s.swept.Done = nil
 	s.mu.Unlock()
 	left, _ := locks.Choose(l.left)
-	right, _ := locks.Choose(l.right) // none: an empty side
+	right, _ := locks.Choose(l.right) // "": the zero Choice, which empties the side
 	s.lay(1, right, l.clients)
 	s.lay(0, left, l.clients)
 	s.mu.Lock()
 	hasNoClients := slices.ContainsFunc(s.laid(), func(b *side) bool { return b.complaint != "" })
 	s.mu.Unlock()
 	if hasNoClients {
-		return // the side says why
+		return // the page shows the complaint
 	}
 	s.await(time.Minute, func() bool {
 		return !slices.ContainsFunc(s.laid(), func(b *side) bool {
@@ -538,7 +540,7 @@ func (s *service) open(n int) {
 		queues := do == "lock" || do == "read"
 		for _, b := range s.laid() {
 			if !queues {
-				b.settles() // it befalls a client that has come as far as it can
+				b.settles() // a fault is set only once the clients have gone as far as they can
 			}
 			one := b.clients[i%l.clients]
 			if do == "read" && !one.Reads {
@@ -565,7 +567,7 @@ func (s *service) open(n int) {
 	s.mu.Unlock()
 }
 
-// waitsSilently tells whether each client that waits has a watch, if the lock has any.
+// waitsSilently reports whether each waiter has a watch, or the lock's waiters poll and set none.
 func (b *side) waitsSilently() bool {
 	polls := b.Key == "1" || b.Key == "2"
 	return polls || !slices.ContainsFunc(b.clients, func(c *client) bool {
@@ -573,7 +575,8 @@ func (b *side) waitsSilently() bool {
 	})
 }
 
-// settles returns when nothing has passed for a while. Clients that poll never settle.
+// settles returns when no frame has passed for 300 ms, or after two seconds, because clients that
+// poll never settle.
 func (b *side) settles() {
 	passed, quiet := -1, time.Now()
 	b.await(2*time.Second, func() bool {
@@ -586,7 +589,7 @@ func (b *side) settles() {
 
 var text = lang.Both
 
-// plural says how many there are, of which one is said otherwise in English.
+// plural returns a text with the number n. In English it uses the form for one, or for several.
 func plural(n int, one, several, chinese string) lang.Text {
 	if n == 1 {
 		several = one

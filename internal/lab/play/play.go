@@ -1,5 +1,5 @@
-// Package play is the service behind the page to play with the locks: it has the clients,
-// each a process of its own, the gates on their lines, and a recorder for each lock.
+// Package play is the service behind the page of make play. It has the clients, each a process of
+// its own, the gates on their connections, and a recorder for each lock.
 package play
 
 import (
@@ -18,7 +18,8 @@ type Opening struct {
 	left, right locks.Choice
 }
 
-// NewOpening is an opening with a lesson, if it is not 0, or with locks, by their keys.
+// NewOpening returns an opening with a lesson if lesson is not 0, or with the locks that have the
+// keys left and right.
 func NewOpening(lesson int, left, right string) (o Opening, err error) {
 	if lesson < 0 || lesson > len(lessons) {
 		return o, fmt.Errorf("LESSON=%d: want a lesson from 1 to %d", lesson, len(lessons))
@@ -36,7 +37,7 @@ func NewOpening(lesson int, left, right string) (o Opening, err error) {
 	return o, err
 }
 
-// Serve serves the page at an address of this machine, until end is called.
+// Serve serves the page at an address of this machine until end is called.
 func Serve(ctx context.Context, o Opening, server *zkserver.Server, ensemble *zkserver.Ensemble) (
 	address string, end func() error, err error,
 ) {
@@ -55,8 +56,8 @@ func Serve(ctx context.Context, o Opening, server *zkserver.Server, ensemble *zk
 	}, nil
 }
 
-// start lays what the page begins with. The lock on the left may take a while to build, and meanwhile the reader may
-// add clients to it: the right gets as many.
+// start sets up what the page shows first. The lock on the left may take a while to build, and
+// meanwhile the reader may add clients to it. The lock on the right gets as many clients.
 func (s *service) start(o Opening) {
 	if o.lesson > 0 {
 		s.open(o.lesson)

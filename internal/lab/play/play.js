@@ -1,6 +1,6 @@
-// The page of make play. It holds no truth of its own: all that it shows comes from
-// the service, and what is clicked goes there. Only the flight of a frame is
-// stretched, so that an eye can follow.
+// The page of make play. It has no state of the locks of its own: everything that it shows comes
+// from the service, and each click sends the service a command. The page only draws a frame on its
+// way for longer than that took, so that the eye can follow.
 
 const ARMED = {
   losecreate: text("create reply will be lost", "create 的响应将丢失"), losedelete: text("delete reply will be lost", "delete 的响应将丢失"),
@@ -24,34 +24,36 @@ const clientAction = (i, what) => i < 0 ? capital(actionName({ do: what })) : sa
 const ABOUT = text("Many programs on many computers want to change the same data. A distributed lock lets only one of them do it at a time. Here a ZooKeeper server keeps the lock, in small files that are called znodes. The clients that you see are real processes, each of which has a session with the server.",
   "许多机器上的许多程序都想修改同一份数据。有了分布式锁，同一时刻只有一个程序能修改。在这里，锁由一台 ZooKeeper 服务器保管，放在叫做 znode 的小文件里。你看到的客户端都是真实的进程，每个客户端都与服务器有一个会话。");
 
-// called is a client's name, in both languages.
+// called returns a client's name, in both languages.
 const called = (i) => text("client " + i, "客户端 " + i);
 
 const $ = (id) => document.getElementById(id);
 const { token } = document.body.dataset;
-// Milliseconds: of a frame's flight on the page, and at most behind the wire. And how many
-// flights of a client are drawn at a time: who asks all the time is not drawn each time.
+// FLIGHT is how many milliseconds the page draws a frame on its way. LAG is how many milliseconds the
+// page may be behind the wire. FLIGHTS is how many frames of one client are drawn at the same time: if
+// a client polls fast, some are left out.
 const FLIGHT = 220, LAG = 1300, FLIGHTS = 6;
-const SESSION = 5000; // milliseconds that a session lasts without a word of its client
-const COMPLAINT = 5000; // milliseconds that an error stays
-const narrow = matchMedia("(max-width: 760px)"); // as in the style
+const SESSION = 5000; // milliseconds that a session lasts without a message of its client
+const COMPLAINT = 5000; // milliseconds that an error is shown
+const narrow = matchMedia("(max-width: 760px)"); // as in play.css
 
-// onPage is a moment of the service's on the clock of the page: its news are never early.
+// onPage converts a moment of the service to the clock of the page. The smallest offset seen is the
+// best one, because news can be late and never early.
 let offset = Infinity;
 const onPage = (microseconds) => microseconds / 1000 + offset;
 
-// ---- A board: what the service has told of one lock ----
+// ---- A board: what the service has reported of one lock ----
 
-// A LiveStage draws what stands now. Its clock is the page's, in milliseconds.
+// A LiveStage draws the present state. Its clock is the page's, in milliseconds.
 class LiveStage extends Stage {
-  // labels: where clients poll, names would lie on each other.
+  // labels reports whether a frame gets a label. Where clients poll, labels would overlap.
   labels(f) { return this.story.past || this.flying().filter((g) => g.client === f.client).length <= 2; }
 
-  // over tells whether a frame is drawn over the znodes: one that is held is.
+  // over reports whether a frame is drawn over the znodes, as a held frame is.
   over(f) { return this.story.past || f.to === Infinity; }
 
-  // along is the share of its way that a frame has gone. One that is held on the
-  // wire waits on the way.
+  // along returns how much of its way a frame has gone, from 0 to 1. A frame that is held on the wire
+  // stops on the way.
   along(f) {
     if (this.story.past) return super.along(f);
     const age = this.t - f.from;
@@ -66,7 +68,7 @@ class Board {
     this.stage = new LiveStage(this.root, 1.7);
   }
 
-  // take takes what is new: all of a lock that has been laid, or null, or what has changed.
+  // take receives news: everything about a new lock, or what has changed, or null for an empty board.
   take(news) {
     const laid = news && "lock" in news;
     if (!news || laid) this.is = news;
@@ -76,10 +78,10 @@ class Board {
       this.width = 0; // its drawing has no size yet
       this.nodes = new Map();
       this.watches = new Map();
-      this.flights = new Map(); // what is still told as on its way; null: it is not drawn
+      this.flights = new Map(); // the frames that the service reports as on their way; null: not drawn
       this.log = new Map();
       this.clients = [];
-      this.changes = []; // when something is going to look different
+      this.changes = []; // the moments at which the drawing will change
       this.story = { step: news.lock, awake: [], frames: [], writes: [], session: SESSION };
       this.stage.show(this.story, news.name, news.lesson);
     }
@@ -115,9 +117,8 @@ class Board {
 
   chapter() { return `/book/${document.documentElement.lang === "en" ? "" : "zh-CN/"}step0${this.is.step}.html`; }
 
-  // moment is when the page shows what has happened to a client at a moment of the wire: once
-  // those frames have arrived that could be its cause, which are the client's own, and all
-  // that ask for a write.
+  // moment returns when the page shows what happened to a client at a moment of the wire. It is after
+  // the arrival of all frames that could be the cause: the client's own, and all write requests.
   moment(told, client) {
     const now = performance.now();
     let at = now;
@@ -129,10 +130,10 @@ class Board {
     return at;
   }
 
-  // lines are the log's, newest first.
+  // lines returns the lines of the log, newest first.
   lines() { return [...this.log.values()].sort((a, b) => b.i - a.i); }
 
-  // arrange makes of what stands the story that the stage draws, and forgets what is over.
+  // arrange makes the story that the stage draws from the present state, and forgets what is over.
   arrange() {
     const { story } = this, places = new Map(), now = performance.now();
     for (const c of this.clients) while (c.states[1]?.at <= now) c.states.shift();
@@ -145,8 +146,8 @@ class Board {
       .map((w) => ({ ...w, node: places.get(w.node) ?? -1 }));
   }
 
-  // fly lets a frame fly. No frame leaves before its causes have arrived; but the page is
-  // never far behind the wire.
+  // fly draws a frame on its way. A frame leaves only after its causes have arrived, but the page is
+  // never more than LAG behind the wire.
   fly(i, told) {
     if (told.client < 0) return;
     const now = performance.now(), { story } = this;
@@ -155,7 +156,7 @@ class Board {
       const crowd = story.frames.filter((g) => g.client === told.client && g.to > now).length >= FLIGHTS;
       if (crowd) {
         f = null;
-        if (told.kind === REPLY) this.wake(told.client, now); // it has looked, though that is not drawn
+        if (told.kind === REPLY) this.wake(told.client, now); // it has looked again, although that is not drawn
       }
       else story.frames.push(f = { ...told, from: this.moment(told.from, told.client), to: Infinity, share: 0, writes: told.kind === REQUEST && (told.op === 1 || told.op === 2) });
       this.flights.set(i, f);
@@ -167,7 +168,7 @@ class Board {
     if (told.to < 0) return;
     this.flights.delete(i);
     if (!f) return;
-    if (now > f.from) { // it was held: the rest of its way
+    if (now > f.from) { // it was held: draw the rest of its way
       this.stage.t = now;
       f.share = this.stage.along(f);
       f.from = now;
@@ -176,12 +177,12 @@ class Board {
     if (f.kind === NOTIFICATION && !f.lost) story.awake.push({ client: f.client, from: f.to, to: -1 });
   }
 
-  // wake ends the time in which a client is awake: it has looked.
+  // wake ends the time in which a client is drawn as awake, because the client has looked again.
   wake(client, at) {
     for (const a of this.story.awake) if (a.client === client && a.to < 0) a.to = Math.max(at, a.from + FLIGHT);
   }
 
-  // draw draws the moment, and tells whether the next one will look different.
+  // draw draws the present moment, and reports whether the next one will look different.
   draw(now) {
     const { story } = this;
     if (!this.width) return false;
@@ -197,11 +198,11 @@ class Board {
       this.changes = this.changes.filter((at) => at > now);
       soon();
     }
-    this.ticks = story.clients.some((c) => c.beats.length && c.over < 0); // a session runs out, or is renewed
+    this.ticks = story.clients.some((c) => c.beats.length && c.over < 0); // its ring moves or is renewed
     return this.changes.length > 0 || story.frames.some((f) => f.to !== Infinity || now - f.from < 5 * FLIGHT) || story.awake.some((a) => a.to > 0) || story.writes.some((w) => now < w.to);
   }
 
-  // words writes all that stands around the drawing.
+  // words writes everything around the drawing.
   words() {
     const { root, is } = this;
     for (const name of ["notifications", "requests", "writes", "bytes"]) set(root.querySelector(`[data-count=${name}]`), is.counters[name].toLocaleString("en"));
@@ -231,13 +232,13 @@ class Board {
       say(PROCESS[is.rows[i]?.process] ?? text("", "")), say(STATES[is.rows[i]?.line] ?? text("", "")), tokenName(is.rows[i]?.token || "–"))));
   }
 
-  // owns tells whether a znode of a client exists.
+  // owns reports whether a znode of a client exists.
   owns(i) { return [...this.nodes.values()].some((n) => n.owner === i && there(n, performance.now())); }
 
   state(i) { return this.clients[i] ? stateAt(this.clients[i], performance.now()) : "idle"; }
 }
 
-// writeLine is a write to the store.
+// writeLine describes a write to the store.
 function writeLine(w) {
   const who = clientName(w.client), with_ = w.token ? say(`${who}, token ${tokenName(w.token)}`, `${who}，令牌 ${tokenName(w.token)}`) : who;
   return say(`${with_}: ${verdict(w)}`, `${with_}：${verdict(w)}`);
@@ -253,8 +254,8 @@ function make(tag, properties, ...children) {
 
 const row = (first, ...rest) => make("tr", {}, make("th", { scope: "row" }, first), ...rest.map((text) => make("td", {}, String(text))));
 
-// set and fill write only what is new: a live region speaks at each change, and what
-// is under the mouse or has the focus must stay.
+// set and fill write only what is new: a screen reader reads a live region at each change, and the
+// element under the mouse or with the focus must stay.
 function set(e, text) { if (e.said !== text) e.textContent = e.said = text; }
 function fill(e, children) {
   const old = [...e.childNodes];
@@ -272,12 +273,12 @@ function options(select, list, chosen) {
   select.value = chosen;
 }
 
-// ---- What the service tells ----
+// ---- What the service reports ----
 
 const boards = [new Board(0), new Board(1)];
-const service = JSON.parse($("choice").textContent); // locks, lessons, called, max; and then pace, rests, held, course, servers
-const RENDERS = 100; // milliseconds between two that are not alone
-const LISTED = 5; // znodes of the queue that are named
+const service = JSON.parse($("choice").textContent); // locks, lessons, properties, max; then the news
+const RENDERS = 100; // milliseconds from one render to the next, at least
+const LISTED = 5; // how many znodes of the queue are listed
 let chosen = 0, dirty = false, rendered = -RENDERS, choosing = false, freely = false, learned = false, awaited = 0, led = "", located = "", aim = null;
 
 function take({ left, right, now, ...rest }) {
@@ -288,14 +289,14 @@ function take({ left, right, now, ...rest }) {
   soon();
 }
 
-// soon writes what is new: at once, if it comes alone.
+// soon renders what is new: at once, if the last render was more than RENDERS ago.
 function soon() {
   if (dirty) return;
   dirty = true;
   setTimeout(render, Math.max(0, rendered + RENDERS - performance.now()));
 }
 
-// wish asks once for what the address names.
+// wish asks for the lesson or the locks that the address names, once.
 function wish() {
   wish = () => {};
   if (location.hash) arrives();
@@ -307,26 +308,26 @@ function chooses() {
   if (locks) [0, 1].forEach((i) => (locks[i] ?? "") !== (boards[i].is?.lock ?? "") && ask({ do: "choose", board: i, lock: locks[i] ?? "" }));
 }
 
-// named are the locks that the address names, if it names any.
+// named returns the locks that the address names, or null.
 function named() {
   try {
     return location.hash && !location.hash.startsWith("#lesson") ? decodeURIComponent(location.hash.slice(1)).split("/") : null;
-  } catch { // it is no address of this page
+  } catch { // it is not an address of this page
     return null;
   }
 }
 
-// learns tells whether a lesson is on the page.
+// learns reports whether the page shows a lesson.
 const learns = () => document.body.classList.contains("learning");
 
 const live = () => boards.filter((b) => b.is);
 
-// crowd are the clients of the board that has most: a lock that cannot be built has none.
+// crowd returns the clients of the board that has most, because a lock that cannot be built has none.
 const crowd = () => live().map((b) => b.clients).reduce((a, b) => b.length > a.length ? b : a, []);
 
 // render writes what has changed.
 function render() {
-  if (!service.course) return; // the service has told nothing yet
+  if (!service.course) return; // the service has sent nothing yet
   document.body.classList.remove("unknown");
   dirty = false;
   rendered = performance.now();
@@ -360,21 +361,21 @@ function render() {
   animate();
 }
 
-// locate keeps the address up to date, in which the lesson and its task stand, or the locks.
-// Another lesson is another place, and so is another task: Back returns to the one before.
+// locate keeps the address up to date. The address names the lesson and its task, or the locks.
+// Another lesson or task is another place, so the Back button returns to the one before.
 function locate() {
   const { course, lessons } = service, inLesson = course.lesson && !freely;
   const tasks = inLesson && lessons[course.lesson - 1].tasks.length;
   const at = inLesson ? `#lesson-${course.lesson}/${Math.min(course.done + 1, tasks)}` : "#" + live().map((b) => b.is.lock).join("/");
   if (course.lesson === awaited) awaited = 0;
-  const isOnItsWay = aim && inLesson; // to the task that the address names
+  const isOnItsWay = aim && inLesson; // the page is catching up to the task that the address names
   if (awaited || isOnItsWay || choosing || !live().length || at === located) return;
   const isPlace = located !== "" && (inLesson || located.startsWith("#lesson"));
   located = at;
   address(at, isPlace && location.hash !== at);
 }
 
-// arrives goes where the address says: to a lesson, to the choice of one, or to locks.
+// arrives opens what the address names: a lesson, the choice of a lesson, or locks.
 function arrives() {
   if (location.hash === located) return start(false);
   if (location.hash === "#lessons") return start(true);
@@ -384,7 +385,7 @@ function arrives() {
   const { course, lessons } = service;
   if (n > lessons.length) return;
   const last = lessons[n - 1].tasks.length - 1;
-  const isThere = n === course.lesson && task - 1 >= Math.min(course.done, last); // loaded again, a lesson that is over stays so
+  const isThere = n === course.lesson && task - 1 >= Math.min(course.done, last); // a reload keeps a lesson that is over
   freely = false;
   aim = { n, tasks: Math.min(task - 1, last), isLaid: isThere };
   located = `#lesson-${n}/${aim.tasks + 1}`;
@@ -399,7 +400,7 @@ addEventListener("popstate", arrives);
 function catchUp() {
   const { course } = service;
   if (!aim) return;
-  if (course.lesson === aim.n && !course.begun) aim.isLaid = true; // it is laid anew
+  if (course.lesson === aim.n && !course.begun) aim.isLaid = true; // it is being set up again
   if (!aim.isLaid || course.lesson !== aim.n || !isSet()) return;
   if (course.done >= aim.tasks) return void (aim = null);
   const { do: what, client } = toDo() ?? {}, at = course.done;
@@ -408,28 +409,28 @@ function catchUp() {
   ask({ do: what, client });
 }
 
-// toDo is the task that is to be done now, if there is one.
+// toDo returns the task that the reader has to do now, if there is one.
 function toDo() {
   const { course, lessons } = service;
   return isSet() && !choosing ? lessons[course.lesson - 1].tasks[course.done] : undefined;
 }
 
-// isSet tells whether a lesson's scene is set, and seen so: then its task appears.
+// isSet reports whether a lesson's scene is set up, and the page shows it so. Then the task appears.
 function isSet() {
   const { course } = service;
   return course.begun && (course.done > 0 || live().every((b) => b.is.rows.every((r, i) => b.state(i) === r.is)));
 }
 
-// isNext tells whether a button is the one to press now.
+// isNext reports whether a button is the one to press now.
 const isNext = (what, client) => toDo()?.do === what && toDo().client === client && !isDoing();
 
-// isOf tells whether an action is what a task asks for.
+// isOf reports whether an action is what a task asks for.
 const isOf = (task, action) => action?.do === task.do && (action.client ?? -1) === task.client;
 
-// isDoing tells whether the button was pressed last, and what comes of it is awaited.
+// isDoing reports whether the button of the task was the last one pressed: the result is awaited.
 const isDoing = () => live().every(({ is: { counters } }) => counters.since > service.course.since && isOf(toDo(), counters.action));
 
-// lesson shows the choice of a lesson, or what is to be done in the one that was chosen.
+// lesson shows the choice of a lesson, or the tasks of the chosen lesson.
 function lesson() {
   const { course, lessons } = service, l = lessons[course.lesson - 1];
   const choice = choosing || !l && !live().length;
@@ -442,7 +443,7 @@ function lesson() {
   document.body.classList.toggle("stores", Boolean(l?.tasks.some((t) => t.do === "put")));
   document.body.classList.toggle("calm", learning && l.calm);
   document.body.classList.toggle("sound", learning && l.sound);
-  const home = learning && narrow.matches ? $("log").parentElement : $("boards"); // on a phone one scrolls to what the signs mean
+  const home = learning && narrow.matches ? $("log").parentElement : $("boards"); // on a phone, below the rest
   if ($("legend").parentElement !== home) home.insertBefore($("legend"), home.querySelector("#log"));
   gloss($("about"), say(ABOUT));
   fill($("start").querySelector("ol"), lessons.map((l) => {
@@ -469,35 +470,36 @@ function lesson() {
   const place = `${course.lesson}/${course.done}`;
   if (led !== place && isSet()) {
     led = place;
-    const below = $("sweep").hidden ? 0 : $("sweep").offsetHeight; // it comes after the result
+    const below = $("sweep").hidden ? 0 : $("sweep").offsetHeight; // it is below the result
     $("lesson").scrollTop = $("lesson").scrollHeight - $("lesson").clientHeight - below;
-    const side = $("lesson").parentElement; // which scrolls on a small screen
-    side.scrollTop = $("lesson").offsetTop - side.offsetTop + $("lesson").offsetHeight - below - side.clientHeight; // what is to be pressed is seen
+    const side = $("lesson").parentElement; // it scrolls on a small screen
+    side.scrollTop = $("lesson").offsetTop - side.offsetTop + $("lesson").offsetHeight - below - side.clientHeight; // to the button
     if (course.done === 0) {
-      for (const b of live()) b.story.awake = []; // all have come to rest
+      for (const b of live()) b.story.awake = []; // all clients have settled
       shows(null);
     }
     const { moment } = l.tasks[course.done - 1] ?? {};
     if (moment) decides(moment);
     if (toDo()?.do && toDo().client >= 0) select(toDo().client);
-    if (document.activeElement === document.body) $("lesson").querySelector("button.next")?.focus({ preventScroll: true }); // the one before is gone
+    if (document.activeElement === document.body) $("lesson").querySelector("button.next")?.focus({ preventScroll: true }); // its button is gone
   }
 }
 
-// strayed tells whether something was done last that no task of the lesson asks for.
+// strayed reports whether no task of the lesson asks for the last action.
 function strayed() {
   const { course, lessons } = service, { tasks } = lessons[course.lesson - 1];
   const action = live()[0]?.is.counters.action;
   return isSet() && action && action.do !== "lesson" && !tasks.some((t) => isOf(t, action));
 }
 
-// guesses are what the reader has guessed, by lesson and board.
+// guesses has what the reader has guessed, by lesson and board.
 const guesses = new Map();
 const guessKey = (board) => `${service.course.lesson}/${board}`;
 const guessed = (kind, value) => kind === "number" ? String(value)
   : kind === "write" ? (Number(value) ? say("accepted", "接受") : say("refused", "拒绝")) : Number(value) < 0 ? say("nobody", "没有人") : clientName(value);
 
-// guess asks for a guess on each board, before a task; what was measured stands beside it at the end.
+// guess asks for a guess about each board, before a task. At the end of the lesson it shows the guess
+// beside what was measured.
 function guess(at) {
   const { course, lessons } = service, { guess: { kind, text: question, of, at: task }, clients } = { clients: crowd().length, ...lessons[course.lesson - 1] };
   if (at !== task) return [];
@@ -519,7 +521,7 @@ document.addEventListener("input", (e) => {
   if (e.target.dataset.guess !== undefined) guesses.set(guessKey(e.target.dataset.guess), e.target.value);
 });
 
-// task is an item of the lesson: what is to be done, and what was seen when it was done.
+// task makes an item of the lesson: what the reader has to do and, once that is done, the result.
 function task(t, i, done, seen) {
   const li = make("li", { className: done ? "done" : "now" }, gloss(make("span"), say(t.text)), ...(!done && isDoing() ? [] : guess(i)));
   if (!done && t.do && isDoing()) li.append(make("p", { className: "run" }, say("Wait: the clients are at work …", "请等待：客户端正在运行 ……")));
@@ -531,7 +533,7 @@ function task(t, i, done, seen) {
   return li;
 }
 
-// everybody says which of the buttons for all clients can be pressed.
+// everybody enables the buttons for all clients that can be pressed now.
 function everybody() {
   const rows = live().flatMap((b) => b.is.rows).filter((r) => r.process === "running");
   const can = {
@@ -554,7 +556,7 @@ function servers() {
     ...(s.state === "up" ? ["kill", "stop", "cut"] : ["restore"]).map((fault) => button({ do: "server", n: String(s.n), fault }, say(FAULTS[fault + "server"]))))));
 }
 
-// list shows the clients and what can be done to the one that is chosen.
+// list shows the clients, and enables the buttons for the chosen one.
 function list() {
   const pair = live().length > 1, first = boards[0];
   const names = crowd().map((c) => c.name);
@@ -592,7 +594,7 @@ function list() {
   show("cut", !any((r) => r.line === "cut"));
 }
 
-// state is a client's state in words, and what is going to happen to it.
+// state describes a client's state, and the faults that are set for it.
 function state(b, i) {
   const r = b.is.rows[i];
   if (!r) return ["–"];
@@ -600,7 +602,7 @@ function state(b, i) {
     ...(r.armed ?? []).map((a) => make("small", {}, say(ARMED[a]))), ...(r.said && !r.is.startsWith("told") ? [make("small", { className: "said", title: r.said }, r.said)] : [])];
 }
 
-// isWrong tells whether a client only believes that it holds the lock.
+// isWrong reports whether a client only believes that it holds the lock.
 const isWrong = (b, i) => b.state(i) === "holds" && b.is.banners.some(({ wrong, clients }) => clients?.[0] === i && /^(has lost it: is not|holds it, and)/.test(wrong));
 
 const look = (is) => is === "holds" || is === "reads" ? "in" : trouble(is) ? "bad" : "";
@@ -608,7 +610,7 @@ const look = (is) => is === "holds" || is === "reads" ? "in" : trouble(is) ? "ba
 function log() {
   const lines = live().flatMap((b) => b.lines()).sort((a, b) => b.at - a.at);
   const isKnown = (l) => l.what === "acted" && l.side === 1 && lines.some((o) => o.what === "acted" && o.side === 0 && (o.action.do === "lesson" || Math.abs(o.at - l.at) < 100_000) && actionName(o.action) === actionName(l.action));
-  const all = lines.filter((l) => !isKnown(l)).slice(0, 200); // what was done on both boards is told once
+  const all = lines.filter((l) => !isKnown(l)).slice(0, 200); // an action on both boards is listed once
   const pair = live().length > 1, ol = $("log").querySelector("ol");
   const item = (l) => make("li", { line: l }, ...(pair && l.what !== "acted" ? [make("b", { className: "side" + l.side }, l.side ? say("right", "右边") : say("left", "左边")), " "] : []), tell(l));
   const fresh = all.indexOf(ol.firstElementChild?.line), old = [...ol.children];
@@ -617,7 +619,8 @@ function log() {
   while (ol.children.length > all.length) ol.lastElementChild.remove();
 }
 
-// resize fits the drawings to their places, and draws them at once: a canvas that changes its size is blank.
+// resize fits the drawings to their places. It draws them at once, because a canvas is blank after its
+// size has changed.
 function resize() {
   for (const b of live()) {
     b.width = b.stage.canvas.clientWidth;
@@ -634,21 +637,21 @@ function animate() {
   if (moving) return;
   moving = true;
   requestAnimationFrame(function tick(now) {
-    if (now - painted > 35 || !painted) { // twenty-five pictures a second are enough, and leave time for what is new
+    if (now - painted > 35 || !painted) { // twenty-five pictures a second are enough, and leave time for news
       painted = now;
       moving = live().map((b) => b.draw(performance.now())).some(Boolean);
     }
     if (moving) requestAnimationFrame(tick);
-    else if (live().some((b) => b.ticks && b.root.checkVisibility())) setTimeout(animate, 150); // a session's ring
+    else if (live().some((b) => b.ticks && b.root.checkVisibility())) setTimeout(animate, 150); // for the rings
   });
 }
 
 // ---- The time line: what has been recorded since the lesson began ----
 
-// past is what was recorded, and the moment of it that is shown: null is now.
+// past is what was recorded, and at is the moment that is shown: null is now.
 const past = { stories: [], clock: null, moments: [], at: null, focus: null, of: "" };
 
-// recall asks for what was recorded, unless it is known.
+// recall asks the service for what was recorded, unless the page has it.
 async function recall() {
   const { course } = service, of = [course.lesson, course.done, ...live().map((b) => b.is.counters.requests + b.is.counters.notifications)].join("/");
   if (past.of === of && past.clock) return;
@@ -662,7 +665,7 @@ async function recall() {
   past.of = of;
 }
 
-// shows shows a moment of what was recorded, or what is now.
+// shows shows a recorded moment, or the present state if at is null.
 function shows(at, focus = null) {
   const { length } = past.clock ?? { length: 0 };
   Object.assign(past, { at: at === null || !past.clock ? null : Math.min(length, Math.max(0, at)), focus });
@@ -673,9 +676,9 @@ function shows(at, focus = null) {
   resize();
 }
 
-// goes goes to the next frame of the record, or to the one before.
+// goes shows the next recorded frame, or the one before.
 async function goes(by) {
-  if (past.at === null) await recall(); // what is looked at stays, though more is recorded meanwhile
+  if (past.at === null) await recall(); // once a past moment is shown, later frames are not added
   const { moments, focus, clock } = past, at = past.at ?? clock?.length;
   if (!moments.length) return;
   let i = focus ? moments.findIndex((m) => m.frame === focus.frame) + by : by > 0 ? moments.findIndex((m) => m.at > at) : moments.findLastIndex((m) => m.at < at);
@@ -684,7 +687,7 @@ async function goes(by) {
   shows(moments[i].at, moments[i]);
 }
 
-// decides goes to the moment that decides a task that is done, if the task has one.
+// decides shows the decisive moment of a task that is done, if it was recorded.
 async function decides(what) {
   await recall();
   const isIt = { notified: (f) => f.kind === NOTIFICATION, lost: (f) => f.lost }[what];
@@ -695,7 +698,7 @@ async function decides(what) {
   past.of = "";
 }
 
-// timeline says which moment is shown.
+// timeline shows which moment is drawn.
 function timeline() {
   const isPast = past.at !== null, slider = $("moment");
   $("time").classList.toggle("past", isPast);
@@ -754,10 +757,10 @@ function button(data, text) {
   return b;
 }
 
-// press does what a button says.
+// press does what a button is for.
 function press(b) {
   const { do: what, n, pace, fault, client, choose, board } = b.dataset;
-  if (choose === undefined && what !== "lessons") aim = null; // the reader goes on alone
+  if (choose === undefined && what !== "lessons") aim = null; // from here the reader goes on, and catchUp ends
   if (choose === undefined && past.at !== null) shows(null);
   if (what === "lessons") return start(!choosing || !live().length);
   if (what === "lesson") awaited = Number(n);
@@ -781,7 +784,7 @@ function press(b) {
   ask({ do: what, client: client === undefined ? chosen : Number(client), ...(board === undefined ? {} : { board: Number(board) }) });
 }
 
-// start shows the choice of a lesson, or what was there before it.
+// start shows the choice of a lesson, or leaves it.
 function start(is) {
   if (is === choosing) return;
   choosing = is;
@@ -798,12 +801,12 @@ function select(i) {
   const box = $("clients").querySelector(".scroll"), row = box.querySelector(".chosen");
   if (!row) return;
   const above = row.offsetTop - box.scrollTop, below = above + row.offsetHeight - box.clientHeight;
-  if (above < 0 || below > 0) box.scrollTop += above < 0 ? above : below; // and nothing else moves
+  if (above < 0 || below > 0) box.scrollTop += above < 0 ? above : below; // nothing else scrolls
 }
 
 document.addEventListener("click", (e) => {
   const b = e.target.closest("button[data-do], button[data-choose]");
-  const second = e.detail > 1 && b?.classList.contains("quick"); // of a double click: the button says something else by now
+  const second = e.detail > 1 && b?.classList.contains("quick"); // of a double click: the button has changed
   if (b && !second) press(b);
 });
 [0, 1].forEach((i) => { $("lock" + i).onchange = (e) => start(false) ?? ask({ do: "choose", board: i, lock: e.target.value }); });
@@ -816,7 +819,7 @@ for (const b of boards) b.stage.canvas.onclick = (e) => {
   menu(at, box.x + p.x, box.y + p.y + b.stage.dot);
 };
 
-// menu shows at a client what can be done to it now: of two boards, to both of it.
+// menu shows, beside a client, what the reader can do to it now. With two boards, that is done on both.
 function menu(i, x, y) {
   const can = new Set(live().flatMap((b) => b.is.rows[i]?.can ?? []));
   const guess = service.lessons[service.course.lesson - 1]?.guess, asksWho = learns() && guess?.kind === "next" && service.course.done <= guess.at;
@@ -833,7 +836,7 @@ function menu(i, x, y) {
 }
 $("menu").addEventListener("click", (e) => e.target.closest("button") && $("menu").hidePopover());
 
-// guessIs puts a guess that was made at the client into its field.
+// guessIs writes a guess that was made in a client's menu into the field of the lesson.
 function guessIs(board, i) {
   const field = document.querySelector(`#lesson [data-guess="${board}"]`);
   if (field) field.value = String(i);
@@ -858,7 +861,7 @@ const WORDS = [
   [/\bcreate\b/, text("create: the request that makes a znode. It fails if there is one of that name.", "create：创建 znode 的请求。同名的 znode 已经存在时，它会失败。")],
 ];
 
-// gloss writes a text in which the words of the field can be pressed, each once.
+// gloss writes a text in which each technical term is a button, where it appears first.
 function gloss(e, words) {
   if (e.glossed === words) return e;
   e.glossed = words;
@@ -884,11 +887,11 @@ document.addEventListener("click", (e) => {
   note.style.top = Math.min(innerHeight - note.offsetHeight - 6, box.bottom + 4) + "px";
 });
 
-// ---- Lesson 3 goes on: how a release grows with the crowd ----
+// ---- The end of lesson 3: how the cost of a release grows with the crowd ----
 
 const SWEPT = [["notification", "3"], ["request", "4"]]; // the colours of the lines, and their steps
 
-// sweep draws what has been measured, on two logarithmic axes.
+// sweep draws the measurements on two logarithmic axes.
 function sweep() {
   const { busy, done } = service.swept;
   $("swept").disabled = busy > 0;
@@ -913,7 +916,7 @@ function sweep() {
 $("waiters").oninput = () => set($("many"), $("waiters").value);
 $("swept").onclick = async () => {
   const n = Number($("waiters").value);
-  service.swept = { ...service.swept, busy: n }; // seen at once: the news may be late
+  service.swept = { ...service.swept, busy: n }; // shown at once, because the news may be late
   sweep();
   if (await ask({ do: "sweep", n })) return;
   service.swept = { ...service.swept, busy: 0 };
@@ -922,7 +925,7 @@ $("swept").onclick = async () => {
 
 // ---- Keys ----
 
-const isSeen = (id) => $(id).checkVisibility(); // in a lesson a key does nothing that no button does
+const isSeen = (id) => $(id).checkVisibility(); // a key works only while its button is visible
 const moves = {
   ArrowDown: () => select(chosen + 1), ArrowUp: () => select(chosen - 1), PageDown: () => select(chosen + 10), PageUp: () => select(chosen - 10),
   h: () => { const c = crowd(), next = [...c.keys()].map((i) => (chosen + 1 + i) % c.length).find((i) => live().some((b) => inside(b.state(i)))); if (next !== undefined) select(next); },
@@ -936,7 +939,7 @@ for (const b of document.querySelectorAll("[data-key]")) {
   b.setAttribute("aria-keyshortcuts", b.dataset.key === "+" ? "Plus" : b.dataset.key.replace(/^([A-Z])$/, "Shift+$1"));
   b.append(" ", make("kbd", { ariaHidden: "true" }, b.dataset.key));
 }
-// keys lists what each key does, as its button says it.
+// keys lists the keys, each with the text of its button.
 function keys() {
   $("keys").querySelector("dl").replaceChildren(...[...document.querySelectorAll("[data-key]")].map((b) =>
     make("div", {}, make("dt", {}, make("kbd", {}, b.dataset.key)), make("dd", {}, b.firstChild.textContent))));
@@ -944,7 +947,7 @@ function keys() {
 
 document.addEventListener("keydown", (e) => {
   const busy = e.target.matches("select, input") || [" ", "Enter"].includes(e.key) && e.target.matches("button, a, summary");
-  const covered = document.body.classList.contains("choosing"); // what a key would do is not seen
+  const covered = document.body.classList.contains("choosing"); // the reader would not see what a key does
   if (covered || busy || e.altKey || e.ctrlKey || e.metaKey || !moves[e.key] || $("keys").open) return;
   e.preventDefault();
   moves[e.key]();

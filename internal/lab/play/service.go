@@ -24,36 +24,36 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A service is what the page shows and commands.
+// A service has everything that the page shows, and carries out the page's commands.
 type service struct {
 	began    time.Time
 	server   *zkserver.Server
 	ensemble *zkserver.Ensemble // nil: there is one server
 	observer *zk.Conn
-	root     string // of all locks
+	root     string // the path of the znode under which all locks are
 	repo     string // the root of the repository
 	book     func() (book.Files, error)
 	yours    string // where the learner's packages are
 	scratch  string // a folder for the programs that are built
 	ctx      context.Context
-	jobs     chan func()   // what takes time, one after the other
-	starting chan struct{} // has room for as many clients as start at a time
+	jobs     chan func()   // work that takes time, done one after the other
+	starting chan struct{} // its capacity is how many clients may start at the same time
 
 	mu      sync.Mutex
 	sides   [2]*side
 	course  course
-	wanted  int // lesson, which is to be laid; 0: none
+	wanted  int // the lesson that a job will set up; 0: none
 	swept   sweeps
-	pages   int // that are open
+	pages   int // how many are open
 	servers []peer
 	pace    string
-	moves   string // the last pace at which frames went
-	rests   bool   // the wire is held, since nobody has done anything for a while
-	acted   time.Time
-	rest    time.Duration // after how much time without a command that is so
-	passed  int           // frames, when that was looked at last
-	held    []*held       // frames on the wire, in the order of their coming
-	changed *sync.Cond    // what they wait for has
+	moves   string        // the last pace that was real or slow
+	rests   bool          // the service holds the wire, because there was no command for a while
+	acted   time.Time     // when the last command came
+	rest    time.Duration // how long the wire goes on without a command
+	passed  int           // how many frames had passed when idles last looked
+	held    []*held       // frames on the wire, in the order of their arrival
+	changed *sync.Cond    // signals that what these frames wait for may have changed
 }
 
 type peer struct {
@@ -65,25 +65,26 @@ type peer struct {
 // most is how many clients a side can have.
 const most = 200
 
-// A side of the page is a lock, and its clients. All of it is guarded by the service's mu.
+// A side of the page is a lock and its clients. The service's mu guards all of it.
 type side struct {
 	*service
 	*stage.Recorder
 	locks.Choice
-	saved     string // what the exercises were when it was laid
+	saved     string // the service's saved when the lock was put here
 	building  bool
-	complaint string // of the compiler
+	complaint string // why there is no lock, such as an error of the compiler
 	program   locks.Program
 	clients   []*client
-	wanted    int            // clients, once it is built
-	left      sync.WaitGroup // has each client until its process has ended
-	ended     bool           // another lock has been laid in its place
+	wanted    int            // how many clients there will be once the lock is built
+	left      sync.WaitGroup // counts the clients whose process has not ended
+	ended     bool           // another lock has replaced this one, or none
 }
 
-// now is the moment, in microseconds since the service began.
+// now returns the present time, in microseconds since the service began.
 func (s *service) now() int { return int(time.Since(s.began).Microseconds()) }
 
-// begin begins a service on a server, which goes on until ctx ends. Then stop ends what is left.
+// begin starts a service on a server. The service runs until ctx ends or stop is called. stop also
+// ends the clients, and cleans up.
 func begin(
 	ctx context.Context,
 	repo, yours string,
@@ -141,7 +142,7 @@ func begin(
 	running.Go(func() { s.every(time.Second, s.idles) })
 	return s, func() error {
 		end()
-		if ensemble != nil { // all that is there goes with the servers, of which some may not answer
+		if ensemble != nil { // no cleanup at the servers: their data is removed with them, and some may not answer
 			s.observer.Close()
 		}
 		running.Wait()
@@ -170,7 +171,8 @@ func (s *service) every(d time.Duration, do func()) {
 	}
 }
 
-// await returns when something is so, at the latest after a while, or when the service ends.
+// await returns when is returns true, at the latest after patience, or when the service ends. It
+// holds mu while it calls is.
 func (s *service) await(patience time.Duration, is func() bool) {
 	late := time.Now().Add(patience)
 	for time.Now().Before(late) && s.ctx.Err() == nil {
@@ -184,8 +186,8 @@ func (s *service) await(patience time.Duration, is func() bool) {
 	}
 }
 
-// clean removes what is left at the server. What belongs to dead clients goes with
-// their sessions.
+// clean deletes a znode and all znodes below it. It retries for a while, because the znodes of dead
+// clients are deleted only when their sessions expire.
 func (s *service) clean(path string) {
 	for late := time.Now().Add(2 * stage.Timeout); time.Now().Before(late); time.Sleep(100 * time.Millisecond) {
 		names, _, err := s.observer.Children(path)
@@ -201,8 +203,8 @@ func (s *service) clean(path string) {
 	}
 }
 
-// lay puts a lock on a side, with so many clients; no lock empties it. Only one job at a
-// time lays.
+// lay puts a lock on a side, with so many clients. The zero Choice empties the side. Only one
+// goroutine at a time calls lay.
 func (s *service) lay(at int, l locks.Choice, clients int) {
 	var fresh *side
 	if l.Key != "" {
@@ -242,13 +244,14 @@ func (s *service) lay(at int, l locks.Choice, clients int) {
 	fresh.fill()
 }
 
-// place makes a place at the server: the queue, and what the clients are given.
+// place creates the znodes for a lock. It returns the directory of the queue, and the path that the
+// clients get.
 func (s *service) place(l locks.Choice, p locks.Program) (dir, path string, err error) {
 	dir, err = s.create(s.root+"/", zk.FlagSequence)
 	path = dir + "/lock"
-	if l.Key != "W5" { // whose locks have one queue, beside them
+	if l.Key != "W5" { // the mistake W5 has one queue for all locks, beside their paths
 		dir = path
-		if err == nil && !p.Lock.Znode { // making the queue is no part of what is shown
+		if err == nil && !p.Lock.Znode { // the page does not show how the queue is created
 			_, err = s.create(path, 0)
 		}
 	}
@@ -258,7 +261,7 @@ func (s *service) place(l locks.Choice, p locks.Program) (dir, path string, err 
 	return dir, path, err
 }
 
-// fill brings the clients that are wanted, once the lock is built. The caller holds mu.
+// fill starts the clients that are missing, once the lock is built. The caller holds mu.
 func (b *side) fill() {
 	for b.Dir != "" && len(b.clients) < b.wanted {
 		c := &client{Figure: b.Add(b.now()), side: b, orders: make(chan string, 20)}
@@ -267,7 +270,7 @@ func (b *side) fill() {
 	}
 }
 
-// rebuild lays the learner's locks anew that have been saved.
+// rebuild builds the learner's locks again when a file of an exercise has been saved.
 func (s *service) rebuild() {
 	for at, b := range s.sides {
 		isMine := b != nil && b.IsMine()
@@ -280,10 +283,10 @@ func (s *service) rebuild() {
 	}
 }
 
-// saved changes when a file of an exercise is saved.
+// saved returns a text that changes when a file of an exercise is saved.
 func (s *service) saved() string { return exercise.LastSaved(filepath.Join(s.yours, "step*")) }
 
-// look asks the server what there is, and looks for what is wrong.
+// look asks the server which znodes exist, and looks for what is wrong.
 func (s *service) look() {
 	s.mu.Lock()
 	sides := slices.DeleteFunc(s.laid(), func(b *side) bool { return b.Dir == "" })
@@ -298,8 +301,7 @@ func (s *service) look() {
 	s.looksForEnds(sides)
 }
 
-// looksForEnds asks the server which sessions it has ended, if a client has been silent for
-// long.
+// looksForEnds asks the server which sessions it has ended, if a client has been silent for long.
 func (s *service) looksForEnds(sides []*side) {
 	isSilent := func(b *side) bool {
 		return slices.ContainsFunc(b.clients, func(c *client) bool { return c.MayBeOver(s.now()) })
@@ -311,7 +313,7 @@ func (s *service) looksForEnds(sides []*side) {
 		return
 	}
 	sessions, err := s.server.Sessions()
-	hasAnswered := err == nil && len(sessions) > 0 // the observer has one always
+	hasAnswered := err == nil && len(sessions) > 0 // the observer always has a session
 	if !hasAnswered {
 		return
 	}
@@ -327,12 +329,12 @@ func (s *service) looksForEnds(sides []*side) {
 	}
 }
 
-// laid are the sides that have a lock. The caller holds mu, or is a job.
+// laid returns the sides that have a lock. The caller holds mu, or is a job.
 func (s *service) laid() []*side {
 	return slices.DeleteFunc(slices.Clone(s.sides[:]), func(b *side) bool { return b == nil })
 }
 
-// roles asks who leads.
+// roles asks the servers which of them leads.
 func (s *service) roles() {
 	if s.ensemble == nil {
 		return
@@ -350,11 +352,11 @@ func (s *service) roles() {
 // A reader is a page that is open.
 type reader struct {
 	told   *stage.Told
-	sides  [2]*side // as far as it knows
+	sides  [2]*side // the sides that it knows
 	boards [2]*stage.Told
 }
 
-// news is what the reader does not know, "" if it knows all.
+// news returns what the reader does not know yet, or "" if it knows everything.
 func (s *service) news(r *reader) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -373,7 +375,7 @@ func (s *service) news(r *reader) string {
 				c.Can = c.can()
 				c.Heard = 0
 				inTrouble := c.Process != stage.Running || c.Line != stage.Up
-				if s.course.Lesson > 0 || inTrouble { // else it would be news all the time
+				if s.course.Lesson > 0 || inTrouble { // otherwise it would be news all the time
 					c.Heard = c.LastHeard()
 				}
 			}
@@ -393,12 +395,12 @@ func (s *service) news(r *reader) string {
 	news["now"] = s.now()
 	text, err := json.Marshal(news)
 	if err != nil {
-		panic(err) // it is ours
+		panic(err) // our own data can always be encoded
 	}
 	return string(text)
 }
 
-// stepOf is the step that a lock is, "" if it is none.
+// stepOf returns the key of the step that a lock is, or "" if the lock is not a step.
 func stepOf(l locks.Entry) string {
 	if l.Beside {
 		return ""
@@ -406,7 +408,7 @@ func stepOf(l locks.Entry) string {
 	return l.Key
 }
 
-// Part begins the part of a client in a process that was started for it.
+// Part plays the role of a client if this process was started for that. Otherwise it does nothing.
 func Part() {
 	for _, s := range locks.Every {
 		explore.Acts(s)

@@ -9,17 +9,17 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A sweep is what one release costs with so many clients that wait: in step 3, and in step 4.
-// They are sessions of this process, and each sweep is a run of its own.
+// A sweep is what one release costs in step 3, and in step 4, while so many clients wait. The clients
+// are sessions of this process. Each sweep is a run of its own.
 type sweep struct {
 	Waiters       int    `json:"waiters"`
 	Notifications [2]int `json:"notifications"`
 	Bytes         [2]int `json:"bytes"` // to all clients
 }
 
-// sweeps are what has been measured until now.
+// sweeps is what has been measured so far.
 type sweeps struct {
-	Busy int     `json:"busy"` // so many are being measured; 0: none
+	Busy int     `json:"busy"` // the size of the crowd that is being measured; 0: none
 	Done []sweep `json:"done"`
 }
 
@@ -29,7 +29,7 @@ const (
 	mostSwept   = 200
 )
 
-// sweeps measures one release with so many clients that wait.
+// sweeps starts to measure one release while so many clients wait.
 func (s *service) sweeps(waiters int) error {
 	if waiters < fewestSwept || waiters > mostSwept {
 		return fmt.Errorf("%d to %d clients can wait", fewestSwept, mostSwept)

@@ -8,30 +8,32 @@ import (
 	"zklock/internal/wiretap"
 )
 
-// What the wire does with a frame.
+// The paces of the wire.
 const (
 	real   = "real"
 	slow   = "slow"
 	paused = "pause"
-	step   = "step"   // one frame may go
-	onward = "onward" // as it was before all was held
+	step   = "step"   // lets one frame pass, and holds the others
+	onward = "onward" // the last pace that was real or slow
 
-	slowly   = 700 * time.Millisecond
-	lateList = 3 * time.Second // a list that is delayed
+	slowly   = 700 * time.Millisecond // how long slow holds each frame
+	lateList = 3 * time.Second        // how long a delayed list is held
 )
 
-// rest is after how much time without a command the wire is held, if clients ask all the
-// time: nobody looks at it, and a page that draws takes a tenth of a core. Whatever is
-// pressed next lets it go on. It is not held while a task of a lesson is open: somebody reads.
+// rest is how long the wire goes on without a command while frames still pass. After that the
+// service holds the wire, because nobody seems to look at the page, and a page that draws takes a
+// tenth of a core. The next command lets the wire go on. The service does not hold the wire while a
+// task of a lesson is open, because the reader may be reading.
 const rest = time.Minute
 
 // held is a frame on the wire.
 type held struct {
 	came time.Time
-	goes bool // it may go, though all others stand
+	goes bool // a step lets it pass, although the wire is held
 }
 
-// setPace sets what the wire does from now on. A step lets one frame go.
+// setPace sets the pace of the wire. A step lets one frame pass if the wire is held, and holds the
+// wire otherwise.
 func (s *service) setPace(pace string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +53,7 @@ func (s *service) setPace(pace string) {
 	s.wake(slowly)
 }
 
-// idles holds the wire when nobody has done anything for a while, and clients still ask.
+// idles holds the wire when there was no command for a while, and frames still pass.
 func (s *service) idles() {
 	s.mu.Lock()
 	passed := 0
@@ -71,7 +73,8 @@ func (s *service) idles() {
 	}
 }
 
-// goesOn notes that somebody does something, and ends the rest: the pace is the one before it.
+// goesOn notes that there was a command. If the service holds the wire because there was none, it
+// sets the pace from before.
 func (s *service) goesOn() {
 	s.mu.Lock()
 	rested := s.rests
@@ -82,7 +85,7 @@ func (s *service) goesOn() {
 	}
 }
 
-// wake has the frames on the wire look, after a while, whether they can go.
+// wake makes the frames on the wire check, after some time, whether they can pass.
 func (s *service) wake(after time.Duration) {
 	time.AfterFunc(after, func() {
 		s.mu.Lock()
@@ -91,7 +94,8 @@ func (s *service) wake(after time.Duration) {
 	})
 }
 
-// hold returns when a frame of a client can go on. The caller holds mu.
+// hold returns when a frame of a client can pass. The caller holds mu, which hold releases while it
+// waits.
 func (s *service) hold(c *client, f wiretap.Frame) {
 	if f.Class() != wiretap.OfLock {
 		return

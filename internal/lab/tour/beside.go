@@ -11,23 +11,23 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A Bystander is a client that has nothing to do with the lock: every 2 ms it reads
-// or writes a znode of its own, whether or not it has been answered. Its waits are
-// those of a request for its reply, the shortest first.
+// A Bystander is a client that does not use the lock. Every 2 ms it reads or writes a znode of its
+// own, whether or not the server has answered the requests before. Its waits are the times from a
+// request to the reply, the shortest first.
 type Bystander struct {
 	Quiet     []time.Duration // while the crowd waits
-	Served    []time.Duration // while the crowd is served: each holds the lock for 20 ms
-	Meanwhile int             // the most bytes that went to the lock's clients during one of these waits
+	Served    []time.Duration // while the crowd is served: each client holds the lock for 20 ms
+	Meanwhile int             // the most bytes sent to the lock's clients during one wait of Served
 }
 
-// A Bystander's pace, and that of those whom it stands beside.
+// A bystander sends a request every pace. Each client of the crowd holds the lock for holdTime.
 const (
 	pace     = 2 * time.Millisecond
 	holdTime = 20 * time.Millisecond
 )
 
-// bystander lets somebody else read and write beside the crowd, for half a Window
-// while it waits, and half a Window while it is served.
+// bystander lets a Bystander read and write for half a Window while the crowd waits, and for half a
+// Window while the crowd is served.
 func (q *Queue) bystander() {
 	c, b := q.Client("the bystander"), &Bystander{}
 	path := q.Root + "/bystander"
@@ -68,8 +68,8 @@ func (q *Queue) bystander() {
 	c.Close()
 }
 
-// replies are what a client gets that reads and writes a znode for as long as the
-// work takes.
+// replies lets a client read and write a znode while work runs, and returns the replies to these
+// requests.
 func replies(c *zktest.Client, path string, work func()) []wiretap.Frame {
 	mark, done := c.Tap.Mark(), make(chan struct{})
 	var asking sync.WaitGroup
@@ -82,7 +82,7 @@ func replies(c *zktest.Client, path string, work func()) []wiretap.Frame {
 				return
 			case <-tick.C:
 			}
-			asking.Go(func() { // what became of it stands on the wire
+			asking.Go(func() { // the tap records the result
 				if reads {
 					_, _, _ = c.Get(path)
 				} else {
@@ -100,7 +100,7 @@ func replies(c *zktest.Client, path string, work func()) []wiretap.Frame {
 	return slices.DeleteFunc(c.Tap.Since(mark), isOther)
 }
 
-// waits are the times from the requests to their replies, the shortest first.
+// waits returns the times from the requests to these replies, the shortest first.
 func waits(replies []wiretap.Frame) (all []time.Duration) {
 	for _, f := range replies {
 		all = append(all, f.At.Sub(f.Asked))
@@ -109,7 +109,7 @@ func waits(replies []wiretap.Frame) (all []time.Duration) {
 	return all
 }
 
-// times is by how much a bystander's median wait is longer while the crowd is served.
+// times returns how many times longer a bystander's median wait is while the crowd is served.
 func (b *Bystander) times() float64 {
 	return float64(b.Served[len(b.Served)/2]) / float64(b.Quiet[len(b.Quiet)/2])
 }

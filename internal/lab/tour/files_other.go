@@ -2,5 +2,5 @@
 
 package tour
 
-// mostFiles is known on Unix only.
+// mostFiles reports that the limit is not known: it is known only on Unix.
 func mostFiles() (most int, known bool) { return 0, false }

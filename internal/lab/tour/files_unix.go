@@ -4,7 +4,7 @@ package tour
 
 import "syscall"
 
-// mostFiles is how many files this process may have open; each connection is one.
+// mostFiles returns how many files this process may have open. Each connection is one.
 func mostFiles() (most int, known bool) {
 	var limit syscall.Rlimit
 	err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)

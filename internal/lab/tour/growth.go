@@ -15,7 +15,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// inks are the colours of the chart's lines, and what they are on the page: light or dark.
+// inks lists the colours of the chart's lines. On the page, each drawn colour is replaced by one that
+// suits a light and a dark page.
 var inks = []struct {
 	drawn  color.RGBA
 	onPage string
@@ -27,7 +28,7 @@ var inks = []struct {
 	{color.RGBA{R: 5, A: 255}, "var(--soft)"},
 }
 
-// dashes tell the lines apart without colours.
+// dashes distinguish the lines without colours.
 var dashes = [][]vg.Length{
 	nil,
 	nil,
@@ -36,13 +37,13 @@ var dashes = [][]vg.Length{
 	{vg.Points(9), vg.Points(4)},
 }
 
-// What the axes of the chart are.
+// The names of the chart's axes.
 var (
 	waiting = text("clients that wait", "等待的客户端数")
 	sent    = text("bytes to clients, for one release", "一次释放发给客户端的字节数")
 )
 
-// growth draws what one release sends, as the crowd grows, on two logarithmic axes.
+// growth draws, on two logarithmic axes, how many bytes one release sends as the crowd grows.
 func (rec *Recording) growth() (template.HTML, error) {
 	p := plot.New()
 	p.X.Label.Text, p.Y.Label.Text = waiting.EN, sent.EN
@@ -76,7 +77,7 @@ func (rec *Recording) growth() (template.HTML, error) {
 	return onPage(text.String()), nil
 }
 
-// powers are the marks of an axis: the powers of ten, as people write them.
+// powers returns the marks of an axis: the powers of ten, written with commas.
 func powers(from, to float64) (ticks []plot.Tick) {
 	for at := 1.0; at <= to*10; at *= 10 {
 		if at*10 > from {
@@ -92,7 +93,7 @@ var (
 	size     = regexp.MustCompile(`<svg width="[^"]*" height="[^"]*"`)
 )
 
-// onPage is the chart as it stands in a page, whose colours it takes.
+// onPage returns the chart as a part of a page, with the colours and both languages of the page.
 func onPage(svg string) template.HTML {
 	svg = prologue.ReplaceAllString(svg, "$1")
 	svg = size.ReplaceAllString(svg, `<svg class="chart" role="img" aria-labelledby="growth-title"`)

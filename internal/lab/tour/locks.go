@@ -12,7 +12,7 @@ type Exhibit struct {
 	Subject property.Subject
 }
 
-// among tells whether its key is one of these.
+// among reports whether the lock's key is one of keys.
 func (l Exhibit) among(keys ...string) bool {
 	for _, key := range keys {
 		if l.Key == key {
@@ -22,13 +22,13 @@ func (l Exhibit) among(keys ...string) bool {
 	return false
 }
 
-// onPage is the lock as the stage's page shows it.
+// onPage returns the lock as the stage's page shows it.
 func (l Exhibit) onPage() stage.Column {
 	return stage.Column{Key: l.Key, Heading: l.Heading(), Lesson: l.Lesson}
 }
 
-// Locks are all that the tour shows: the steps, step 3's lock without a queue, and, as
-// what follows the lessons, the production lock, and the Go client's own.
+// Locks lists all locks that the tour shows: the steps with step 3's lock without a queue and then,
+// because they follow the lessons, the production lock and the Go client's own lock.
 var Locks = func() (all []Exhibit) {
 	for _, l := range locks.Locks {
 		if l.Key == "zk" {
@@ -41,7 +41,7 @@ var Locks = func() (all []Exhibit) {
 	return all
 }()
 
-// leased is the production lock, whose readers can share it.
+// leased returns the production lock, which readers can share.
 func leased() Exhibit {
 	subject := locks.RWMutex
 	subject.Name = "leased"

@@ -15,15 +15,16 @@ const (
 	megabyte = 1 << 20
 )
 
-// The largest crowd: as many as are usual, and the fewest that make one.
+// The size of the largest crowd: the usual one, and the smallest that is allowed.
 const (
 	UsualWaiters  = 1000
 	FewestWaiters = 10
 )
 
-// LimitCrowd makes the largest crowd smaller if the free memory, or the limit of open files, does
-// not suffice for it. It returns why, or "". If a tour took more memory, the system would kill it
-// without a message. If it needed more files, it would wait for clients that cannot connect.
+// LimitCrowd makes the largest crowd smaller if it needs more memory than is free, or more open
+// files than the limit allows. It returns the reason, or "". If a tour took more memory, the system
+// would kill it without a message. If it needed more files, it would wait for clients that cannot
+// connect.
 func (t *Tour) LimitCrowd() (why string, err error) {
 	wanted := t.Largest
 	if free, known := availableMemory(); known && takes(wanted) > free {
@@ -43,30 +44,30 @@ func (t *Tour) LimitCrowd() (why string, err error) {
 	return why, nil
 }
 
-// besides is how many files a tour has open, and its server, besides one for each waiter: a
-// little more than was counted with all locks, 655.
+// besides is how many files a tour and its server have open, in addition to one for each waiter. It
+// is a little more than the 655 that were counted with all locks.
 const besides = 750
 
-// takes is how much memory a tour takes with so many waiters, in bytes: a little more than
-// was measured. That was 140 MB with 10 of them, 450 to 610 MB with 1,000, the more the
-// busier the machine was, and 2,540 MB with 3,000; and the server, which runs already, grew
-// by 90 MB at most.
+// takes returns how many bytes of memory a tour takes with so many waiters. It is a little more than
+// was measured: 140 MB with 10 waiters, 450 to 610 MB with 1,000 (more on a busier machine), and
+// 2,540 MB with 3,000. The server, which runs already, grew by at most 90 MB.
 func takes(waiters int) int {
 	const (
 		server       = 100 * megabyte
 		withoutCrowd = 200 * megabyte
-		each         = 200 * kilobyte // besides its buffers
-		garbage      = 2              // for as much again is used no more, and not collected yet
+		each         = 200 * kilobyte // for a waiter, without its buffers
+		garbage      = 2              // as much memory again is unused, and not collected yet
 	)
 	buffers := 2 * bufferFor(waiters) // to send and to read
 	return server + withoutCrowd + waiters*(each+garbage*buffers)
 }
 
-// bufferFor is what a client keeps to send and to read: for so many waiters, and always
-// enough for what the properties ask.
+// bufferFor returns the size of a client's buffer, of which it has one to send and one to read. The
+// buffer is large enough for so many waiters, and always for the checks of the properties.
 func bufferFor(waiters int) int { return zktest.BufferFor(max(waiters, UsualWaiters)) }
 
-// fitting is how many of the waiters have a place in so much memory.
+// fitting returns how many of the waiters fit into so many bytes of memory, and at least
+// FewestWaiters.
 func fitting(waiters, bytes int) int {
 	for waiters > FewestWaiters && takes(waiters) > bytes {
 		waiters = max(waiters-10, FewestWaiters)
@@ -74,11 +75,12 @@ func fitting(waiters, bytes int) int {
 	return waiters
 }
 
-// system is where Linux tells of itself. Other systems have no such files.
+// system is the root of the files in which Linux reports its memory. Other systems have no such
+// files.
 var system = os.DirFS("/")
 
-// availableMemory is what this process and the server can still get, in bytes: what the
-// machine has left, or the container, if that is less. It is known on Linux only.
+// availableMemory returns how many bytes this process and the server can still get: what is left on
+// the machine or, if that is less, in the container. It is known only on Linux.
 func availableMemory() (bytes int, known bool) {
 	machine, err := fs.ReadFile(system, "proc/meminfo")
 	if err != nil {
@@ -87,7 +89,7 @@ func availableMemory() (bytes int, known bool) {
 	_, after, _ := strings.Cut(string(machine), "MemAvailable:")
 	kilobytes, known := firstNumber(after)
 	bytes = kilobytes * kilobyte
-	limit, err1 := fs.ReadFile(system, "sys/fs/cgroup/memory.max") // "max" is no limit
+	limit, err1 := fs.ReadFile(system, "sys/fs/cgroup/memory.max") // "max": no limit
 	used, err2 := fs.ReadFile(system, "sys/fs/cgroup/memory.current")
 	most, isLimited := firstNumber(string(limit))
 	now, isTold := firstNumber(string(used))

@@ -41,7 +41,8 @@ var sections = template.Must(template.New("sections").Funcs(stage.Functions).Fun
 	},
 }).Parse(markup))
 
-// intro is what stands first on the page, which begins with two locks beside one another, or with the only one.
+// intro returns the first text of the page. The page begins with two locks side by side or, if there
+// is only one lock, with that one.
 func (rec *Recording) intro() lang.Text {
 	ways := text("Here are two ways to build it", "下面是两种实现方法")
 	if len(rec.Locks) == 1 {
@@ -54,7 +55,7 @@ func (rec *Recording) intro() lang.Text {
 			"锁放在叫做 znode 的小文件里。%v：请按 ▶ 播放，看会发生什么。", ways)
 }
 
-// Write writes the page: the replay of the stories, and below it what was measured.
+// Write writes the page: the replay of the stories, and below it the measurements.
 func (rec *Recording) Write(w io.Writer) error {
 	p := stage.Page{
 		Heading: text("zklock: the tour", "zklock 导览"),
@@ -85,7 +86,7 @@ func (rec *Recording) Write(w io.Writer) error {
 		"Columns":   len(rec.Locks) + 1,
 		"Story":     rec.story(),
 		"Beside":    rec.besideTheSteps(),
-		"Score":     groups[:len(groups)-1], // the last one is part of the matrix, which stands below
+		"Score":     groups[:len(groups)-1], // the last group is shown in the matrix below
 		"Measured":  rec.measured(compared...),
 		"Sizes":     scored(min(rec.Largest, 100)),
 		"Releases":  rec.releases(),
@@ -103,7 +104,7 @@ func (rec *Recording) Write(w io.Writer) error {
 	return p.Write(w)
 }
 
-// inBoth is the short name of a lock.
+// inBoth returns the short name of a lock in both languages.
 func inBoth(name any) lang.Text {
 	key, isStep := strings.CutPrefix(name.(string), "step ")
 	if !isStep {
@@ -112,7 +113,7 @@ func inBoth(name any) lang.Text {
 	return lang.Of("step %s", "第 %s 步", key)
 }
 
-// noSteps are the columns that are no step, in a sentence each.
+// noSteps explains each column that is not a step, in one sentence.
 var noSteps = map[string]lang.Text{
 	"3w": text("Step 3w is NewWatched of step 3: a watch, and no queue.",
 		"第 3w 步是第 3 步的 NewWatched：有监听器，没有队列。"),
@@ -120,7 +121,7 @@ var noSteps = map[string]lang.Text{
 	"zk":     text("zk.Lock is the Go client's own.", "zk.Lock 是 Go 客户端自带的锁。"),
 }
 
-// besideTheSteps explains the columns that are no step.
+// besideTheSteps explains the columns of the recording that are not steps.
 func (rec *Recording) besideTheSteps() (all lang.Text) {
 	for _, l := range rec.Locks {
 		about, isBeside := noSteps[l.Key]
@@ -134,7 +135,8 @@ func (rec *Recording) besideTheSteps() (all lang.Text) {
 	return all
 }
 
-// cell is a cell of a table, as the page has it: with commas, and without what is noise.
+// cell returns a cell as the page's tables show it: a large number has commas, and a ratio to quiet
+// below 1 is noise and becomes "≤ 1".
 func cell(label lang.Text, value any) string {
 	text := withCommas(value)
 	n, err := strconv.ParseFloat(text, 64)
@@ -145,7 +147,7 @@ func cell(label lang.Text, value any) string {
 	return text
 }
 
-// withCommas is a cell with commas, if it is a large number.
+// withCommas returns a cell as text. A large integer gets commas.
 func withCommas(value any) string {
 	text := fmt.Sprint(value)
 	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
@@ -154,10 +156,10 @@ func withCommas(value any) string {
 	return text
 }
 
-// compared are the locks whose waiting and hand-overs the page compares.
+// compared lists the locks whose waiting and hand-overs the page compares.
 var compared = []string{"1", "2", "3", "4", "5", "6", "leased"}
 
-// releases is the table of what a release costs in crowds of several sizes.
+// releases returns the table of what a release costs in crowds of several sizes.
 func (rec *Recording) releases() (rows [][]any) {
 	for _, q := range rec.measured(grown...) {
 		for _, c := range q.Crowds {
@@ -168,7 +170,8 @@ func (rec *Recording) releases() (rows [][]any) {
 	return rows
 }
 
-// handOverTimes is the table of how long a hand-over takes: at least, half of them, and at most.
+// handOverTimes returns the table of how long a hand-over takes: the shortest, the median and the
+// longest time.
 func (rec *Recording) handOverTimes() (rows [][]any) {
 	for _, q := range rec.measured(compared...) {
 		var all []time.Duration
@@ -185,32 +188,32 @@ func (rec *Recording) handOverTimes() (rows [][]any) {
 	return rows
 }
 
-// twoDigits is a number as people write it, to two digits: more would be noise.
+// twoDigits returns a number rounded to two digits: more digits would be noise.
 func twoDigits(n float64) string { return chapter.About(n, 1).String() }
 
-// A message is a frame between a client and the server, or a client's death, as a row of a
-// table.
+// A message is one row of a table: a frame between a client and the server, or the crash of a client.
 type message struct {
 	At     time.Time
-	Client int    // -1: the row stands for those that are left out
-	After  string // milliseconds since the first
+	Client int    // -1: this row replaces the rows that are left out
+	After  string // milliseconds since the first message
 	Arrow  string
-	Lost   bool // it is, or the client dies
+	Lost   bool // the frame is lost, or the client is killed
 	Text   lang.Text
 }
 
-// How many messages a table has: of more, the first, which say how it came to that, and the last.
+// How many messages a table has. If there are more, it has the first ones, which show how the story
+// began, and the last ones.
 const (
 	shownFirst = 12
 	shownLast  = 24
 )
 
-// messages are what has passed at the clients of a property's story, in its order.
+// messages returns the messages of all clients of a property's story, in the order of time.
 func messages(lines []property.Line) (all []message) {
 	for i, line := range lines {
 		connected := false
 		for _, f := range line.Frames {
-			isGreeting := f.Op == wiretap.Connect && !connected // every client's first
+			isGreeting := f.Op == wiretap.Connect && !connected // each client's first handshake
 			connected = connected || f.Kind == wiretap.Reply
 			if f.IsShown() && !isGreeting && f.Op != wiretap.Close {
 				all = append(all, framed(i, f))
@@ -231,14 +234,14 @@ func messages(lines []property.Line) (all []message) {
 	isDeath := func(m message) bool { return m.Arrow == "✗" }
 	first := shownFirst
 	if died := slices.IndexFunc(all, isDeath); died >= 0 && died < len(all)-shownLast && died >= first {
-		// The death is what the story is about: it stands between what is left out.
+		// The story is about the crash, so this message is not left out.
 		rest := []message{{Client: -1}, all[died], {Client: -1}}
 		return slices.Concat(all[:first], rest, all[len(all)-shownLast:])
 	}
 	return slices.Concat(all[:first], []message{{Client: -1}}, all[len(all)-shownLast:])
 }
 
-// framed is a client's frame as a message.
+// framed returns a client's frame as a message.
 func framed(client int, f wiretap.Frame) message {
 	arrow := [...]string{"→", "←", "!"}[f.Kind]
 	m := message{At: f.At, Client: client, Arrow: arrow, Lost: f.Lost, Text: f.Briefly(short(f.Path))}
@@ -250,7 +253,8 @@ func framed(client int, f wiretap.Frame) message {
 
 var zeroes = regexp.MustCompile(`0{3,9}(\d)`)
 
-// short is a path as people would tell it to each other: lock-3.
+// short returns a short name for a path, such as lock-3: its last element without the guid and the
+// leading zeroes.
 func short(name string) string {
 	return zeroes.ReplaceAllString(wiretap.WithoutGuid(path.Base(name)), "$1")
 }

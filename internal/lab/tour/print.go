@@ -9,7 +9,7 @@ import (
 	"zklock/internal/property"
 )
 
-// screen is the number of columns that everything printed fits into.
+// screen is the width, in columns, of what is printed.
 const screen = 110
 
 // PrintScore writes the scoreboard.
@@ -59,7 +59,7 @@ func (rec *Recording) PrintScore(w io.Writer) {
 
 func (rec *Recording) date() string { return rec.Began.Format("2006-01-02 15:04 MST") }
 
-// columns writes the lines of a table.
+// columns returns a function that writes one line of a table.
 func columns(w io.Writer, label, width int) func(first string, cells []any) {
 	return func(first string, cells []any) {
 		fmt.Fprintf(w, "%-*s", label, first)
@@ -70,8 +70,8 @@ func columns(w io.Writer, label, width int) func(first string, cells []any) {
 	}
 }
 
-// PrintMatrix writes which lock has which property, and below what was seen where
-// it lacks one.
+// PrintMatrix writes which lock has which property. Below, it writes the evidence for each verdict
+// that is not property.Yes.
 func (rec *Recording) PrintMatrix(w io.Writer) {
 	label := 0
 	for _, p := range property.Properties {

@@ -10,72 +10,72 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A Queue is what was measured of one lock: one client alone, and then a queue
-// that grows.
+// A Queue is what was measured for one lock: first with a single client, and then with a queue that
+// grows.
 type Queue struct {
 	*scene
 	Polls   bool           // its waiters poll, and are never notified
-	Alone   wiretap.Counts // one client, one Lock and Unlock
-	Arrival wiretap.Counts // the traffic of the first crowd because one more client comes
-	Crowds  []Crowd        // the smallest first, those that the scoreboard leaves out among them
+	Alone   wiretap.Counts // of a single client: one Lock and Unlock
+	Arrival wiretap.Counts // of the first crowd, when one more client arrives
+	Crowds  []Crowd        // the smallest first, also those that the scoreboard leaves out
 
-	largest int             // crowd of the tour
-	part    *zktest.Section // of the measuring: it ends when all have left
+	largest int             // size of the tour's largest crowd
+	part    *zktest.Section // ends when all clients have left
 	holder  *zktest.Turn
 	waiting []*zktest.Turn
-	idle    []*zktest.Member // they have held the lock, and come again
+	idle    []*zktest.Member // have held the lock, and will call Lock again
 }
 
-// A Crowd is so many clients that wait behind a holder, each with a session of
-// its own.
+// A Crowd is a number of clients that wait behind a holder. Each has a session of its own.
 type Crowd struct {
 	Waiters  int
 	Waiting  wiretap.Counts // all their traffic in one Window of waiting
-	Releases []Release      // with the same number waiting each time
+	Releases []Release      // each while the same number of clients waits
 
-	// Of the largest crowd of some locks; else nil.
+	// Bystander and Deaths are measured only for the largest crowd of some locks, and are nil otherwise.
 	Bystander *Bystander
-	Deaths    *wiretap.Counts // the traffic of those who live because every tenth expires
+	Deaths    *wiretap.Counts // the traffic of the other waiters when every tenth one expires
 }
 
-// Window is how long a crowd is watched while it waits.
+// Window is how long the tour counts the traffic of a crowd that waits.
 const Window = time.Second
 
-// A Release is what one call of Unlock causes: until all clients wait silently again or, if they
-// poll, until the next client holds the lock.
+// A Release is what one call of Unlock causes. It is counted until all clients wait silently again
+// or, if they poll, until the next client holds the lock.
 type Release struct {
 	wiretap.Counts               // of all clients
-	ToWaiters      int           // bytes that went to those who waited
-	Took           time.Duration // from the call of Unlock to the return of the next one's Lock
+	ToWaiters      int           // bytes that the server sent to the waiters
+	Took           time.Duration // from the call of Unlock to the return of the next client's Lock
 }
 
-// How often the holder releases: the times of the first crowd are drawn, one by one.
+// How often the holder releases. The first crowd has more releases, because the page shows how long
+// they take.
 const (
 	handOvers    = 20
 	someReleases = 3
 )
 
-// sizes are those of the crowds, from ten to the largest.
+// sizes returns the sizes of the crowds, from ten to the largest.
 func sizes(largest int) []int {
 	all := slices.DeleteFunc([]int{10, 30, 100, 300, 1000}, func(n int) bool { return n >= largest })
 	return append(all, largest)
 }
 
-// scored are the sizes that the scoreboard shows. The others are measured for the
-// drawings of the growth alone.
+// scored returns the sizes that the scoreboard shows. The others are measured only for the growth
+// that the page shows.
 func scored(largest int) []int {
 	shown := []int{10, 100, largest}
 	return slices.DeleteFunc(sizes(largest), func(n int) bool { return !slices.Contains(shown, n) })
 }
 
-// patience is the deadline of queues that are measured together.
+// patience is how long the queues that are measured together may take.
 const patience = 5 * time.Minute
 
-// grown are the locks whose growth the page shows.
+// grown lists the locks whose growth the page shows.
 var grown = []string{"3", "4", "5", "6", "leased"}
 
-// measure lets the queues grow until so many wait. They come and wait together; what
-// is timed is done by one after the other.
+// measure lets the queues grow to the tour's largest crowd. Up to 100 waiters, the clients of all
+// queues arrive and wait at the same time. Everything else is measured in one queue after the other.
 func (t *Tour) measure(z zktest.T, queues []*Queue) {
 	about := func(q *Queue, n int, what string) {
 		t.say("%s, %s: %s clients: %s", q.Lock.Subject.Name, q.Lock.Title, number(n), what)
@@ -95,9 +95,9 @@ func (t *Tour) measure(z zktest.T, queues []*Queue) {
 			q.releases()
 		}
 	}
-	for _, q := range queues { // more are there one lock at a time
+	for _, q := range queues { // a larger crowd waits at one lock at a time
 		for _, n := range sizes(t.Largest) {
-			if n > 100 && !q.Polls { // else the server would do nothing but answer them
+			if n > 100 && !q.Polls { // the polls of a large crowd would keep the server busy
 				about(q, n, "they arrive, and the holder releases")
 				q.grow(n)
 				q.releases()
@@ -116,8 +116,8 @@ func (t *Tour) measure(z zktest.T, queues []*Queue) {
 	}
 }
 
-// end lets all clients leave, and keeps nothing of them but what was measured: a
-// thousand take more memory than all the rest.
+// end lets all clients leave, and keeps only the measurements, because a thousand clients take more
+// memory than everything else.
 func (q *Queue) end() {
 	q.leave()
 	q.part.End()
@@ -125,10 +125,10 @@ func (q *Queue) end() {
 	q.holder, q.waiting, q.idle = nil, nil, nil
 }
 
-// crowd is the present one.
+// crowd returns the present crowd.
 func (q *Queue) crowd() *Crowd { return &q.Crowds[len(q.Crowds)-1] }
 
-// grow makes a crowd of n, who wait.
+// grow makes a crowd of n clients that wait.
 func (q *Queue) grow(n int) {
 	if len(q.Crowds) == 0 {
 		q.alone()
@@ -139,10 +139,10 @@ func (q *Queue) grow(n int) {
 	q.Crowds = append(q.Crowds, Crowd{Waiters: n})
 }
 
-// alone counts what one Lock and Unlock cost when nobody else is there.
+// alone counts what one Lock and Unlock cost when there is no other client.
 func (q *Queue) alone() {
 	m := q.Lock.Subject.JoinAs(q.Zoo, "the only client", property.Seat{Path: q.Root + "/alone"})
-	for range 2 { // the first makes the directory
+	for range 2 { // the first turn creates the directory; the second counts
 		counted := q.CountClients(m.Client)
 		m.Acquire().Release()
 		q.Alone = counted()
@@ -150,7 +150,7 @@ func (q *Queue) alone() {
 	m.Close()
 }
 
-// come brings the first crowd, one after the other.
+// come brings the first crowd: a holder, and n clients that join the queue one after the other.
 func (q *Queue) come(n int) {
 	cast := q.cast(n + 1)
 	q.phase("%d clients arrive", "来了 %d 个客户端", n+1)
@@ -162,7 +162,7 @@ func (q *Queue) come(n int) {
 	q.Crowds = append(q.Crowds, Crowd{Waiters: n})
 }
 
-// wait watches the waiting for one Window, and before a camera for a fifth of it.
+// wait counts the traffic of the waiters for one Window, or for a fifth of it if a camera records.
 func (q *Queue) wait() {
 	window := Window
 	if q.camera != nil {
@@ -170,12 +170,12 @@ func (q *Queue) wait() {
 	}
 	q.phase("a fifth of a second passes", "过了五分之一秒")
 	counted, begin := counting(q.waiting...), time.Now()
-	time.Sleep(window) // not a wait for a state: the time is the measure
+	time.Sleep(window) // this does not wait for a state: the time itself is measured
 	q.crowd().Waiting = counted(begin.Add(window))
 	q.waited(q.crowd().Waiting)
 }
 
-// waited sums up what the crowd has asked while it waited.
+// waited sums up the requests that the crowd has sent while it waited.
 func (q *Queue) waited(c wiretap.Counts) {
 	switch asked, n := c.All(), len(q.waiting); {
 	case asked == 0:
@@ -195,7 +195,7 @@ func (q *Queue) waited(c wiretap.Counts) {
 	}
 }
 
-// arrival lets one more client arrive, and, if there is no camera, leave again.
+// arrival lets one more client arrive. If no camera records, that client leaves again.
 func (q *Queue) arrival() {
 	newcomer := q.cast(1)[0]
 	q.phase("%s also arrives", "%s 也来了", names(newcomer))
@@ -217,13 +217,13 @@ func (q *Queue) arrival() {
 	if q.camera != nil {
 		return
 	}
-	newcomer.Close() // zk.Lock does not know how to give up
+	newcomer.Close() // it closes its session, because zk.Lock cannot give up
 	q.members = q.members[:len(q.members)-1]
 	q.settles(q.waiting)
 }
 
-// fill brings clients that have held the lock, and more clients, until n wait. They list
-// the queue only when all are in it: else each arrival would wake the others, n×n/2 times in all.
+// fill adds the clients that have held the lock, and new clients, until n wait. No client lists the
+// queue before all have joined it: otherwise each arrival would wake the others, n×n/2 times in all.
 func (q *Queue) fill(n int) {
 	more := append(q.idle, q.cast(n-len(q.waiting)-len(q.idle))...)
 	q.idle = nil
@@ -251,8 +251,8 @@ func (q *Queue) fill(n int) {
 	}
 }
 
-// die lets every nth of those who wait expire, all in one moment, and counts what
-// that means for the others.
+// die lets the session of every nth waiter expire, all at the same moment, and counts the traffic
+// that this causes for the others.
 func (q *Queue) die(nth int) wiretap.Counts {
 	slices.SortFunc(q.waiting, func(a, b *zktest.Turn) int { return strings.Compare(a.Znode(), b.Znode()) })
 	var dead []*zktest.Member
@@ -270,7 +270,7 @@ func (q *Queue) die(nth int) wiretap.Counts {
 	return counted()
 }
 
-// releases lets the holder release several times, with as many waiting each time.
+// releases lets the holder release several times. Each time the same number of clients waits.
 func (q *Queue) releases() {
 	rounds := handOvers
 	if len(q.Crowds) > 1 {
@@ -282,7 +282,7 @@ func (q *Queue) releases() {
 	}
 }
 
-// release is a phase in which the holder releases and the next is let in.
+// release runs a phase in which the holder releases and the next client acquires the lock.
 func (q *Queue) release() Release {
 	old := names(q.holder.Member)
 	q.phase("%s releases", "%s 释放锁", old)
@@ -313,7 +313,7 @@ func (q *Queue) release() Release {
 	return r
 }
 
-// handOver lets the holder release, and waits for the next one only.
+// handOver lets the holder release, and waits only until the next client holds the lock.
 func (q *Queue) handOver() {
 	q.holder.Release()
 	q.idle = append(q.idle, q.holder.Member)

@@ -18,13 +18,13 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A scene is one lock with its clients. Either it is measured, and nothing stands between
-// the clients and the server but taps, or a camera records it for the page.
+// A scene is one lock with its clients. Either it is measured, with only taps on the connections, or
+// a camera records it for the page.
 type scene struct {
 	*zktest.Zoo
 	Lock    Exhibit
 	t       zktest.T
-	dir     string // the lock's directory; in step 1 the lock itself
+	dir     string // the lock's directory or, for a lock that is one znode, its path
 	members []*zktest.Member
 	turns   []*zktest.Turn
 
@@ -38,37 +38,37 @@ type filmed struct {
 	calls *actor.Client
 }
 
-// scene sets up a lock. It ends with ctx, at the latest after patience.
+// scene sets up a lock. The scene ends with ctx, at the latest after patience.
 func (t *Tour) scene(ctx context.Context, patience time.Duration, z zktest.T, lock Exhibit) *scene {
 	s := &scene{Zoo: zktest.NewOn(z, t.Server), Lock: lock, t: z}
 	var cancel context.CancelFunc
 	s.Ctx, cancel = context.WithTimeout(ctx, patience)
 	z.Cleanup(cancel)
 	s.dir = s.Root + "/lock"
-	if !lock.Znode { // the queue's directory: making it is no part of the story
+	if !lock.Znode { // creating the directory of the queue is not part of the story
 		_, err := s.Observer().Create(s.dir, nil, 0, zk.WorldACL(zk.PermAll))
 		s.must(err)
 	}
 	return s
 }
 
-// film records the scene: every client that comes has a gate.
+// film lets a camera record the scene. Every client that joins later gets a gate.
 func (s *scene) film() {
 	s.camera = stage.Film(s.Observer().Conn, s.dir, s.Lock.Znode)
 	s.filmed = map[*wiretap.Tap]filmed{}
 	s.Tapped = func(name string, tap *wiretap.Tap) {
 		figure, calls := s.camera.Follow(called(name), tap)
-		s.filmed[tap] = filmed{figure, calls} // they come one after the other
+		s.filmed[tap] = filmed{figure, calls} // no mutex: before a camera, clients join one after the other
 	}
 }
 
-// called is a client's name in both languages.
+// called returns a client's name in both languages.
 func called(name string) lang.Text {
 	chinese := strings.NewReplacer("client", "客户端", "reader", "读者", "writer", "写者")
 	return lang.Text{EN: name, ZH: chinese.Replace(name)}
 }
 
-// names is called, of a client.
+// names returns the name of a member in both languages.
 func names(m *zktest.Member) lang.Text { return called(m.Name) }
 
 func (s *scene) must(err error) {
@@ -77,7 +77,7 @@ func (s *scene) must(err error) {
 	}
 }
 
-// join brings a client.
+// join adds a client to the scene.
 func (s *scene) join(name string, timeout time.Duration) *zktest.Member {
 	m := s.Lock.Subject.JoinAs(s.Zoo, name, property.Seat{Timeout: timeout})
 	s.shows(m)
@@ -85,13 +85,13 @@ func (s *scene) join(name string, timeout time.Duration) *zktest.Member {
 	return m
 }
 
-// crowdTimeout is the session timeout of a cast, the longest that the server grants: while
-// many come, a busy machine can keep the holder's requests waiting for seconds, and the lease
-// of leased must not be over by then.
+// crowdTimeout is the session timeout of a cast, the longest that the server grants. While many
+// clients arrive on a busy machine, the holder's requests may wait for seconds, and the lease of
+// leased must not end meanwhile.
 const crowdTimeout = time.Minute
 
-// cast brings n clients: all at once, or, before a camera, one after the other, for the page
-// shows them in their order.
+// cast adds n clients to the scene, all at the same time. If a camera records, it adds them one
+// after the other, because the page shows them in this order.
 func (s *scene) cast(n int) []*zktest.Member {
 	come := make([]*zktest.Member, n)
 	join := func(i int, _ *zktest.Member) {
@@ -112,7 +112,7 @@ func (s *scene) cast(n int) []*zktest.Member {
 	return come
 }
 
-// shows lets the camera see what becomes of a client that calls Lock and Unlock.
+// shows makes a member report its states to the camera, if there is one.
 func (s *scene) shows(m *zktest.Member) {
 	if s.camera == nil {
 		return
@@ -124,7 +124,8 @@ func (s *scene) shows(m *zktest.Member) {
 	}
 }
 
-// shown is a way whose calls a client makes that tells its states.
+// shown returns a way whose calls report the client's states. While the client holds the lock, its
+// state is inside.
 func shown(calls *actor.Client, w zktest.Way, inside string) zktest.Way {
 	way := w
 	w.Lock = func(ctx context.Context) (zktest.Hold, error) {
@@ -137,7 +138,7 @@ func shown(calls *actor.Client, w zktest.Way, inside string) zktest.Way {
 	return w
 }
 
-// shownHold is a hold whose end is recorded.
+// shownHold is a hold whose Unlock reports the client's states.
 type shownHold struct {
 	zktest.Hold
 	calls *actor.Client
@@ -145,14 +146,14 @@ type shownHold struct {
 
 func (h shownHold) Unlock() error { return h.calls.Unlock(h.Hold.Unlock)() }
 
-// each does something with all values at once.
+// each calls do for all values at the same time, and returns when all calls have returned.
 func each[V any](t zktest.T, values []V, do func(int, V)) {
 	var all sync.WaitGroup
 	ok := make([]bool, len(values))
 	for i, v := range values {
 		all.Go(func() {
 			do(i, v)
-			ok[i] = true // not when FailNow has ended this goroutine
+			ok[i] = true // stays false if FailNow has ended this goroutine
 		})
 	}
 	all.Wait()
@@ -175,7 +176,7 @@ func (s *scene) takes(m *zktest.Member) *zktest.Turn {
 	return turn
 }
 
-// lines makes clients stand in line, one after the other.
+// lines makes clients join the queue, one after the other.
 func (s *scene) lines(members ...*zktest.Member) (turns []*zktest.Turn) {
 	for _, m := range members {
 		turn := s.asks(m)
@@ -186,15 +187,15 @@ func (s *scene) lines(members ...*zktest.Member) (turns []*zktest.Turn) {
 	return turns
 }
 
-// mustWait ends the story if the client holds the lock although it is not the first.
+// mustWait fails the story if the client's Lock has returned although another client holds the lock.
 func (s *scene) mustWait(turn *zktest.Turn) {
 	if turn.Returned() {
 		s.t.Fatalf("%s did not wait although another client holds it; its Lock returned %v", turn.Name, turn.Err())
 	}
 }
 
-// expire returns when the clients have crashed, and the server has ended their
-// sessions, all in one moment.
+// expire makes the clients crash. It returns when the server has ended their sessions, all at the
+// same moment.
 func (s *scene) expire(dead ...*zktest.Member) {
 	var clients []*zktest.Client
 	for _, m := range dead {
@@ -207,7 +208,7 @@ func (s *scene) expire(dead ...*zktest.Member) {
 	s.ended(dead...)
 }
 
-// ended lets the camera see that sessions have ended: no client is notified of that.
+// ended tells the camera that sessions have ended, because no client is notified of that.
 func (s *scene) ended(dead ...*zktest.Member) {
 	if s.camera == nil {
 		return
@@ -217,7 +218,7 @@ func (s *scene) ended(dead ...*zktest.Member) {
 	}
 }
 
-// settles returns when all that has happened has had its effect on those who wait.
+// settles returns when all waiters have reacted to what has happened so far, and wait again.
 func (s *scene) settles(waiting []*zktest.Turn) {
 	each(s.t, waiting, func(_ int, turn *zktest.Turn) {
 		s.Barrier(turn.Client)
@@ -241,9 +242,9 @@ func (s *scene) served(waiting []*zktest.Turn) (next *zktest.Turn, others []*zkt
 	return next, slices.Delete(slices.Clone(waiting), i, i+1)
 }
 
-// counting counts what passes between clients and the server from now on, but for the
-// proofs of a session, which are not what a release costs. The function that it
-// returns gives the sum up to a moment.
+// counting counts the traffic between clients and the server from now on. It leaves out the proofs
+// of a session, because a release does not cause them. The function that it returns returns the sum
+// up to a moment.
 func counting(turns ...*zktest.Turn) func(until time.Time) wiretap.Counts {
 	marks := make([]int, len(turns))
 	for i, turn := range turns {
@@ -260,44 +261,44 @@ func counting(turns ...*zktest.Turn) func(until time.Time) wiretap.Counts {
 	}
 }
 
-// phase begins a part of the story. The story begins with the first: what was before
-// is no part of it.
+// phase begins a part of the story. The story begins with its first phase, and leaves out everything
+// before it.
 func (s *scene) phase(en, zh string, args ...any) {
 	if s.camera != nil {
 		s.camera.Phase(sentence(en, zh, args...))
 	}
 }
 
-// sum ends the present phase with a sentence.
+// sum ends the present phase with a sentence about its result.
 func (s *scene) sum(en, zh string, args ...any) {
 	if s.camera != nil {
 		s.camera.Sum(sentence(en, zh, args...), false)
 	}
 }
 
-// sumOfWindow is sum of a phase that ends with the clock, whether or not anything happens.
+// sumOfWindow is sum for a phase that lasts until now, whether or not anything has happened.
 func (s *scene) sumOfWindow(en, zh string, args ...any) {
 	if s.camera != nil {
 		s.camera.Sum(sentence(en, zh, args...), true)
 	}
 }
 
-// sentence begins with a capital letter.
+// sentence returns a text whose English begins with a capital letter.
 func sentence(en, zh string, args ...any) lang.Text {
 	t := lang.Of(en, zh, args...)
 	t.EN = strings.ToUpper(t.EN[:1]) + t.EN[1:]
 	return t
 }
 
-// story is what the camera has recorded.
+// story returns what the camera has recorded.
 func (s *scene) story() stage.Replay {
 	return s.camera.Replay()
 }
 
-// leave ends all sessions at once: one after the other, each would wake others.
-// The client library can leave a goroutine behind when it is closed with a
-// request on its way: so who was cut off connects again first, and who waits
-// gives up.
+// leave ends all sessions at the same time: if it ended one after the other, each end would wake
+// other clients. If a connection is closed while a request is on its way, the client library can
+// leave a goroutine behind. So first the clients that were disconnected connect again, and the
+// waiters give up.
 func (s *scene) leave() {
 	each(s.t, s.members, func(_ int, m *zktest.Member) {
 		m.Tap.Restore()

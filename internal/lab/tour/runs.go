@@ -8,11 +8,11 @@ import (
 	"zklock/internal/lab/stage"
 )
 
-// RunsFile is where the runs lie that the chapters of the book play, below the repository's
-// root.
+// RunsFile is the path, relative to the repository's root, of the file with the runs that the
+// chapters of the book play.
 const RunsFile = "docs/figures/runs.json"
 
-// inChapters are these runs: a story, and the step in it.
+// inChapters lists these runs, each as a story and a step.
 var inChapters = [][2]string{
 	{"crash", "1"},
 	{"crash", "2"},
@@ -24,7 +24,7 @@ var inChapters = [][2]string{
 	{"shared", "6"},
 }
 
-// RecordRuns records the stories, and keeps those of the chapters.
+// RecordRuns records the stories of the steps, and returns those that the chapters play.
 func (t *Tour) RecordRuns(ctx context.Context) ([]byte, error) {
 	t.Locks = slices.DeleteFunc(slices.Clone(t.Locks), func(l Exhibit) bool { return l.Beside })
 	jobs := t.tellings(ctx)
@@ -47,7 +47,7 @@ func (t *Tour) RecordRuns(ctx context.Context) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// recorded is one story of the recording.
+// recorded returns one story of the recording, as one step has told it.
 func (rec *Recording) recorded(id, step string) *stage.Replay {
 	i := slices.IndexFunc(rec.Stories, func(s stage.Replay) bool { return s.ID == id && s.Step == step })
 	return &rec.Stories[i]

@@ -8,14 +8,14 @@ import (
 	"zklock/internal/property"
 )
 
-// A Group of rows of the scoreboard has a title of its own.
+// A Group is some rows of the scoreboard under one title.
 type Group struct {
 	Title lang.Text
 	Rows  []Row
 }
 
-// A Row has a cell a lock: a string or an int, where it is the same in every run,
-// and else a chapter.Rough.
+// A Row has one cell for each lock. A cell is a string or an int if it is the same in every run.
+// Otherwise it is a chapter.Rough.
 type Row struct {
 	Label lang.Text
 	Cells []any
@@ -23,7 +23,7 @@ type Row struct {
 
 const none = "–"
 
-// Score is the scoreboard: a column a lock.
+// Score returns the scoreboard, in which each lock has a column.
 func (rec *Recording) Score() (groups []Group) {
 	type row struct {
 		label lang.Text
@@ -34,7 +34,7 @@ func (rec *Recording) Score() (groups []Group) {
 		for _, r := range rows {
 			var cells []any
 			for _, q := range rec.Queues {
-				if c := q.Crowd(waiters); c != nil { // not every lock has one
+				if c := q.Crowd(waiters); c != nil { // not every lock has a crowd of this size
 					cells = append(cells, r.cell(q, c))
 				} else {
 					cells = append(cells, none)
@@ -44,7 +44,7 @@ func (rec *Recording) Score() (groups []Group) {
 		}
 		groups = append(groups, g)
 	}
-	// How often waiters are notified does not arise for waiters that poll.
+	// told makes a row that is void for waiters that poll, because they are never notified.
 	told := func(label lang.Text, cell func(*Queue, *Crowd) any) row {
 		return row{label, func(q *Queue, c *Crowd) any {
 			if q.Polls {
@@ -53,7 +53,7 @@ func (rec *Recording) Score() (groups []Group) {
 			return cell(q, c)
 		}}
 	}
-	// A cell is blank if that was not measured of the lock.
+	// beside makes a row whose cell is blank for a lock for which this was not measured.
 	beside := func(label lang.Text, cell func(*Crowd) any) row {
 		return row{label, func(_ *Queue, c *Crowd) any {
 			if c.Deaths == nil {
@@ -124,7 +124,7 @@ func (rec *Recording) Score() (groups []Group) {
 	return append(groups, kept)
 }
 
-// verdicts are all locks' on a property.
+// verdicts returns the verdict of each lock on a property.
 func (rec *Recording) verdicts(property int) (cells []any) {
 	for _, answers := range rec.Answers {
 		cells = append(cells, string(answers[property].Verdict))
@@ -132,8 +132,8 @@ func (rec *Recording) verdicts(property int) (cells []any) {
 	return cells
 }
 
-// story are the three rows that tell what the tour is about, each with its title: who gets a
-// lock whose holder has crashed, what waiting costs, and whom a release wakes.
+// story returns the three rows that sum up the tour: whether a lock is free again after its holder
+// crashed, what waiting costs, and how many notifications a release causes.
 func (rec *Recording) story() Group {
 	n := scored(rec.Largest)[min(1, len(scored(rec.Largest))-1)]
 	var crash, asked, woken []any
@@ -154,7 +154,7 @@ func (rec *Recording) story() Group {
 	}}
 }
 
-// Crowd is the one of that size, if the lock has it.
+// Crowd returns the crowd with so many waiters, or nil if the lock has none.
 func (q *Queue) Crowd(waiters int) *Crowd {
 	for i := range q.Crowds {
 		if q.Crowds[i].Waiters == waiters {
@@ -170,7 +170,7 @@ func received(r Release) int      { return r.Received }
 func toWaiters(r Release) int     { return r.ToWaiters }
 func took(r Release) int          { return int(r.Took) }
 
-// median of what the crowd's releases have in common.
+// median returns the median of one number of each of the crowd's releases.
 func (c *Crowd) median(of func(Release) int) int {
 	var all []int
 	for _, r := range c.Releases {
@@ -180,10 +180,10 @@ func (c *Crowd) median(of func(Release) int) int {
 	return all[len(all)/2]
 }
 
-// machines is a time, or a ratio of times: the machine's.
+// machines returns a cell for a time, or a ratio of times, which depends on the machine.
 func machines(time float64) any { return chapter.About(time, 500) }
 
-// often is how often something was done that depends on the clock: 0 does not.
+// often returns a cell for a count that depends on the clock. A count of 0 does not.
 func often(n int) any {
 	if n == 0 {
 		return n

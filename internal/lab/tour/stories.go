@@ -10,13 +10,13 @@ import (
 	"zklock/internal/zktest"
 )
 
-// An episode is something that happens to a lock, told with each of some locks.
+// An episode is a story about a lock. It is recorded once with each of several locks.
 type episode struct {
 	stage.Title
 	tell func(*scene)
 }
 
-// stories are all stories, in the order of the chapters, and of the page.
+// stories lists all stories, in the order of the chapters and of the page.
 var stories = []episode{
 	{
 		tell: tellCrash,
@@ -166,34 +166,35 @@ var stories = []episode{
 
 var text = lang.Both
 
-// waiters wait in most stories, and crowded in one.
+// waiters is how many clients wait in most stories of a queue, crowded in the story of a crowd.
 const (
 	waiters = 10
 	crowded = 100
 )
 
-// tellWait tells of the waiting.
+// tellWait tells the story of a queue that waits.
 func tellWait(s *scene) {
 	q := &Queue{scene: s}
 	q.come(waiters)
 	q.wait()
 }
 
-// tellRelease tells of a release.
+// tellRelease tells the story of a release.
 func tellRelease(s *scene) {
 	q := &Queue{scene: s}
 	q.come(waiters)
 	q.release()
 }
 
-// tellArrival tells of one more client that arrives.
+// tellArrival tells the story of one more client that arrives.
 func tellArrival(s *scene) {
 	q := &Queue{scene: s}
 	q.come(waiters)
 	q.arrival()
 }
 
-// tellCrowd tells of a release with many waiting. How they arrive is no part of it.
+// tellCrowd tells the story of a release while many clients wait. Their arrival is not part of the
+// story.
 func tellCrowd(s *scene) {
 	q := &Queue{scene: s}
 	q.come(waiters)
@@ -202,14 +203,14 @@ func tellCrowd(s *scene) {
 	q.release()
 }
 
-// tellFew tells of a release with three waiting.
+// tellFew tells the story of a release while three clients wait.
 func tellFew(s *scene) {
 	q := &Queue{scene: s}
 	q.come(3)
 	q.release()
 }
 
-// plural says how many there are, of which one is said otherwise in English.
+// plural returns a text with the number n. In English it uses the form for one, or for several.
 func plural(n int, one, several, chinese string) lang.Text {
 	if n == 1 {
 		several = one
@@ -225,7 +226,7 @@ func number(n int) string {
 	return fmt.Sprintf("%s,%03d", number(n/1000), n%1000)
 }
 
-// tellCrash tells of a holder that crashes while two wait.
+// tellCrash tells the story of a holder that crashes while two clients wait.
 func tellCrash(s *scene) {
 	cast := s.cast(3)
 	s.phase("3 clients arrive", "来了 3 个客户端")
@@ -234,7 +235,7 @@ func tellCrash(s *scene) {
 	s.sum("client 0 holds the lock, 2 wait.", "客户端 0 持有锁，2 个在等。")
 	s.phase("client 0 crashes", "客户端 0 崩溃")
 	s.expire(cast[0])
-	if len(s.Names(s.dir)) == 0 { // there is no queue: this is the lock itself
+	if len(s.Names(s.dir)) == 0 { // no children: dir is the lock's one znode
 		s.sumOfWindow("The server has ended client 0's session, and the znode still exists: nobody will ever get the lock.",
 			"服务器结束了客户端 0 的会话，znode 还在：再也没有客户端能拿到锁。")
 		return
@@ -245,7 +246,7 @@ func tellCrash(s *scene) {
 		"服务器结束了客户端 0 的会话，删除了它的 znode：%s 持有锁。", names(next.Member))
 }
 
-// tellUnlockByAnother tells of an Unlock by a client that does not hold the lock.
+// tellUnlockByAnother tells the story of a client that calls Unlock and does not hold the lock.
 func tellUnlockByAnother(s *scene) {
 	cast := s.cast(3)
 	s.phase("client 0 locks, client 1 waits", "客户端 0 加锁，客户端 1 等待")
@@ -270,7 +271,7 @@ func tellUnlockByAnother(s *scene) {
 		"客户端 2 删除了客户端 0 创建的 znode：客户端 0 和 1 同时持有锁。")
 }
 
-// tellDeath tells of a waiter that crashes in the queue.
+// tellDeath tells the story of a waiter that crashes.
 func tellDeath(s *scene) {
 	cast := s.cast(3)
 	s.phase("3 clients arrive", "来了 3 个客户端")
@@ -290,7 +291,7 @@ func tellDeath(s *scene) {
 	s.sum("client 0 released: now it is client 2's turn.", "客户端 0 释放了锁：现在轮到客户端 2。")
 }
 
-// tellDeaths tells of several waiters that crash in the queue at the same moment.
+// tellDeaths tells the story of several waiters that crash at the same moment.
 func tellDeaths(s *scene) {
 	q := &Queue{scene: s}
 	q.come(10)
@@ -302,7 +303,7 @@ func tellDeaths(s *scene) {
 	)
 }
 
-// tellLostReply tells of a create whose reply never arrives.
+// tellLostReply tells the story of a create whose reply never arrives.
 func tellLostReply(s *scene) {
 	cast := s.cast(2)
 	s.phase("the reply to a create is lost", "create 的响应丢失")
@@ -325,7 +326,7 @@ func tellLostReply(s *scene) {
 	s.sum("client 0 holds the lock with one znode, client 1 waits.", "客户端 0 凭一个 znode 持有锁，客户端 1 在等。")
 }
 
-// tellCutOff tells of a holder that can no longer reach the server.
+// tellCutOff tells the story of a holder that can no longer reach the server.
 func tellCutOff(s *scene) {
 	cast := []*zktest.Member{s.join("client 0", zktest.MortalTimeout), s.join("client 1", zktest.SessionTimeout)}
 	s.phase("client 0 locks, client 1 waits", "客户端 0 加锁，客户端 1 等待")
@@ -351,8 +352,8 @@ func tellCutOff(s *scene) {
 		"客户端 0 先得知自己丢了锁，然后客户端 1 才拿到锁。")
 }
 
-// tellShared tells of two readers, a writer, and two more readers. Where the
-// lock cannot be shared, they are five clients.
+// tellShared tells the story of two readers, a writer, and two more readers. If the lock cannot be
+// shared, all five take it in the same way.
 func tellShared(s *scene) {
 	var turns []*zktest.Turn
 	for _, name := range []string{"reader 1", "reader 2", "writer", "reader 3", "reader 4"} {

@@ -1,6 +1,6 @@
-// Package tour measures the locks on a real ZooKeeper, asks each for its properties, and
-// records for a page how they work. It counts and times runs in which nothing delays the messages.
-// What the page draws was recorded by a camera, which delays them, in other runs.
+// Package tour measures the locks on a real ZooKeeper, checks each lock for the properties, and
+// records for a page how the locks work. It counts and times runs in which nothing delays the
+// messages. The page draws other runs, which a camera recorded: the camera delays each message.
 package tour
 
 import (
@@ -20,33 +20,33 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A Recording is all that one run has found: the scoreboard, the matrix and the page are
-// made of it.
+// A Recording is everything that one run has found. The scoreboard, the matrix and the page are
+// made from it.
 type Recording struct {
 	Origin  string // of the ZooKeeper
 	Began   time.Time
-	Took    time.Duration // to the scoreboard
-	Largest int           // crowd
+	Took    time.Duration // from Began to the scoreboard
+	Largest int           // how many clients wait in the largest crowd
 
 	Locks   []Exhibit
 	Titles  []stage.Title
 	Stories []stage.Replay
-	Queues  []*Queue            // of each lock
-	Answers [][]property.Result // of each lock, in the order of the properties
+	Queues  []*Queue            // one for each lock
+	Answers [][]property.Result // for each lock, in the order of the properties
 }
 
-// A Tour is a run with some locks, and crowds of at most so many clients.
+// A Tour is a run with some locks, and with crowds of at most Largest waiters.
 type Tour struct {
 	Recording
 	Server *zkserver.Server
-	Say    func(doing string, done, all int) // is called with what is going on, and how many jobs are done
-	Scored func()                            // is called when there is a scoreboard; if it is nil, no property is asked
+	Say    func(doing string, done, all int) // receives what the tour does, and how many of all jobs are done
+	Scored func()                            // is called once there is a scoreboard; nil: Record checks no property
 
-	ended func(*scene, stage.Replay) // looks at a scene at the end of its story
+	ended func(*scene, stage.Replay) // if not nil, is called at the end of each story
 
 	done, jobs atomic.Int64
 	mu         sync.Mutex
-	doing      string // what Say was called with last
+	doing      string // the last value that Say received
 }
 
 func (t *Tour) say(format string, args ...any) {
@@ -56,8 +56,8 @@ func (t *Tour) say(format string, args ...any) {
 	t.Say(t.doing, int(t.done.Load()), int(t.jobs.Load()))
 }
 
-// Record measures the queues first. Then the properties of the scoreboard are asked. At last
-// the stories are recorded, and the other properties asked.
+// Record first measures the queues. Then it checks the properties of the scoreboard. At the end it
+// records the stories, and checks the other properties.
 func (t *Tour) Record(ctx context.Context) error {
 	t.Origin, t.Began = t.Server.Origin, time.Now()
 	tellings := t.tellings(ctx)
@@ -79,7 +79,8 @@ func (t *Tour) Record(ctx context.Context) error {
 	return t.inParallel(ctx, append(tellings, others...))
 }
 
-// explained says what was going on, and what may help on a server that is not ours.
+// explained adds to an error what the tour was doing and, on a server that the tour did not start,
+// what may help.
 func (t *Tour) explained(err error) error {
 	err = fmt.Errorf("%s: %w", t.doing, err)
 	if os.Getenv("ZK_SERVERS") == "" {
@@ -89,13 +90,13 @@ func (t *Tour) explained(err error) error {
 		"unless its maxClientCnxns says otherwise: try WAITERS=50)", err)
 }
 
-// queueJobs is how many jobs a queue counts for, which takes longer than they.
+// queueJobs is how many jobs one queue counts for, because a queue takes longer than a job.
 const queueJobs = 20
 
-// queues measures a queue of each lock. The locks whose waiters poll come first, because they
-// would disturb the others. Among the others, the locks with a herd come last: a holder of leased
-// has to renew its lease in time, and cannot wait until the servers have answered a herd of a
-// thousand.
+// queues measures a queue of each lock. It measures the locks whose waiters poll first, and apart,
+// because they would disturb the others. Among the others, it measures the locks with a herd last:
+// a holder of leased has to renew its lease in time, and cannot wait until the server has answered
+// a herd of a thousand.
 func (t *Tour) queues(ctx context.Context) error {
 	t.Queues = make([]*Queue, len(t.Locks))
 	for _, poll := range []bool{true, false} {
@@ -119,7 +120,7 @@ func (t *Tour) queues(ctx context.Context) error {
 	return nil
 }
 
-// Ask asks for the properties, and does nothing else.
+// Ask checks the properties, and does nothing else.
 func (t *Tour) Ask(ctx context.Context) error {
 	t.Origin = t.Server.Origin
 	questions := append(t.questions(true), t.questions(false)...)
@@ -127,7 +128,7 @@ func (t *Tour) Ask(ctx context.Context) error {
 	return t.inParallel(ctx, questions)
 }
 
-// told are the stories that some of the locks have a part in.
+// told returns the stories in which at least one of the locks takes part.
 func (t *Tour) told() (all []episode) {
 	isMissing := func(key string) bool {
 		return !slices.ContainsFunc(t.Locks, func(l Exhibit) bool { return l.Key == key })
@@ -143,7 +144,7 @@ func (t *Tour) told() (all []episode) {
 	return all
 }
 
-// tellings record all stories, with all locks that have a part in them.
+// tellings returns the jobs that record all stories, each with every lock that takes part in it.
 func (t *Tour) tellings(ctx context.Context) (jobs []func() error) {
 	t.Titles, t.Stories = nil, nil
 	for _, s := range t.told() {
@@ -160,7 +161,7 @@ func (t *Tour) tellings(ctx context.Context) (jobs []func() error) {
 	return jobs
 }
 
-// tell records a story, and puts it into its place.
+// tell records a story with a lock, and stores it as number at of the stories.
 func (t *Tour) tell(ctx context.Context, s episode, lock Exhibit, at int) error {
 	t.say("for the page: %s, %s", s.Title.Title, lock.Subject.Name)
 	err := zktest.Tell(func(z zktest.T) {
@@ -183,13 +184,13 @@ func (t *Tour) tell(ctx context.Context, s episode, lock Exhibit, at int) error 
 	return nil
 }
 
-// promises are the properties that the scoreboard shows.
+// promises lists the properties that the scoreboard shows.
 var promises = []*property.Property{
 	property.CrashFrees, property.FirstCome, property.OnlyHolder, property.LostCreateReply, property.LocksAgain,
 }
 
-// questions ask every lock for the promises, or for all other properties. The last of
-// them take long.
+// questions returns the jobs that check every lock for the promises, or for all other properties.
+// The last properties and the last locks come first, because their checks take long.
 func (t *Tour) questions(promised bool) (jobs []func() error) {
 	if t.Answers == nil {
 		for range t.Locks {
@@ -200,7 +201,7 @@ func (t *Tour) questions(promised bool) (jobs []func() error) {
 		if slices.Contains(promises, p) != promised {
 			continue
 		}
-		for i, lock := range slices.Backward(t.Locks) { // zk.Lock has the longest story
+		for i, lock := range slices.Backward(t.Locks) { // zk.Lock takes longest
 			jobs = append(jobs, func() error {
 				t.say("%s: %s?", lock.Subject.Name, p.Name)
 				t.Answers[i][j] = property.Check(t.Server, lock.Subject, p)
@@ -211,8 +212,8 @@ func (t *Tour) questions(promised bool) (jobs []func() error) {
 	return jobs
 }
 
-// inParallel does the jobs in their order, some at a time: they mostly wait for
-// sessions to expire.
+// inParallel starts the jobs in their order, and runs some of them at the same time, because they
+// mostly wait for sessions to expire.
 func (t *Tour) inParallel(ctx context.Context, jobs []func() error) error {
 	var all sync.WaitGroup
 	errs, slots := make([]error, len(jobs)), make(chan struct{}, 12)
@@ -230,7 +231,7 @@ func (t *Tour) inParallel(ctx context.Context, jobs []func() error) error {
 	return cmp.Or(ctx.Err(), errors.Join(errs...))
 }
 
-// measured are the queues of some locks, in their order.
+// measured returns the queues of the locks with these keys, in the order of the locks.
 func (rec *Recording) measured(keys ...string) (queues []*Queue) {
 	return slices.DeleteFunc(slices.Clone(rec.Queues), func(q *Queue) bool { return !q.Lock.among(keys...) })
 }

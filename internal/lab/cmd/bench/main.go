@@ -1,5 +1,5 @@
-// Command bench measures how many turns a second the locks make, side by side on one real server,
-// and what each turn takes. It prints a table in Markdown.
+// Command bench measures, side by side on one real server, how many turns a second each lock makes
+// and what a turn costs. It prints a table in Markdown.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command book makes the book in out/book, and -open opens it: make book.
+// Command book writes the book into out/book, for make book. The flag -open opens it in a browser.
 package main
 
 import (

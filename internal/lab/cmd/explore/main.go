@@ -1,5 +1,5 @@
-// Command explore plays every interleaving of the requests of a few clients of a lock, with
-// faults, and prints what was wrong.
+// Command explore plays all interleavings of the requests of a few clients of a lock, with faults, and
+// prints what went wrong.
 package main
 
 import (
@@ -23,7 +23,8 @@ import (
 	"zklock/internal/zktest"
 )
 
-// processes play the interleavings. They mostly wait for the server: so there are more than cores.
+// processes is how many processes play the interleavings. There may be more than there are cores,
+// because they mostly wait for the server.
 const processes = 4
 
 func main() {
@@ -108,10 +109,10 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// drawing is the page of what was found.
+// drawing is the file of the page that shows what was found.
 const drawing = "out/explore.html"
 
-// draw writes the page of what was found.
+// draw writes that page.
 func draw(p explorer.Page) error {
 	if err := os.MkdirAll(filepath.Dir(drawing), 0o755); err != nil {
 		return err
@@ -146,11 +147,11 @@ func read() (s explore.Settings, l locks.Choice, err error) {
 	return s, l, err
 }
 
-// open is whether the page is opened.
+// open says whether to open the page in a browser.
 var open bool
 
-// progress tells from time to time how far it is: in a terminal in one line, else a line
-// every ten seconds.
+// progress returns a function that prints from time to time how far the exploration is: in a terminal
+// it updates one line, and elsewhere it prints a line every ten seconds.
 func progress() func(explore.Result) {
 	info, err := os.Stderr.Stat()
 	isTerminal := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
@@ -172,7 +173,7 @@ func progress() func(explore.Result) {
 	}
 }
 
-// report prints what was found: for each invariant that is broken, the shortest interleaving.
+// report prints what was found, with the shortest interleaving for each broken invariant.
 func report(out io.Writer, r explore.Result, took time.Duration, isStopped bool) {
 	perSecond := float64(r.Orders) / took.Seconds()
 	if isStopped {

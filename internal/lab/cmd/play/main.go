@@ -1,6 +1,6 @@
-// Command play serves a page to play with the locks: real clients, processes of their
-// own, on a real ZooKeeper, with the steps' own code or the learner's. Without a lesson
-// and a lock the page begins with the choice of a lesson.
+// Command play serves a page on which one can try the locks by hand. The clients are processes of
+// their own on a real ZooKeeper, and run the steps' own code or the learner's. Without the flags
+// -lesson, -left and -right, the page begins with the choice of a lesson.
 package main
 
 import (
@@ -45,7 +45,8 @@ func run(ctx context.Context) (err error) {
 	}
 	var server *zkserver.Server
 	var ensemble *zkserver.Ensemble
-	// Of three servers, one that comes back gets a whole copy: see leased/operations.md, "When the servers disagree".
+	// With three servers, a restarted server gets a whole copy of the data. leased/operations.md explains
+	// why, under "When the servers disagree".
 	if *servers == 1 {
 		server, err = zkserver.Start(ctx)
 	} else if ensemble, err = zkserver.StartEnsemble(ctx, 3, "forceSnapshotSync=true"); err == nil {

@@ -1,6 +1,6 @@
-// Command tour measures all steps side by side on a real ZooKeeper, prints the scoreboard
-// and writes a page; "tour matrix" prints which lock has which property, and "tour runs"
-// records what the chapters of the book play.
+// Command tour measures all steps side by side on a real ZooKeeper, prints the scoreboard, and writes
+// a page. "tour matrix" prints which lock has which property. "tour runs" records the runs that the
+// chapters of the book play.
 package main
 
 import (
@@ -23,10 +23,10 @@ import (
 
 func main() { os.Exit(run(os.Args[1:])) }
 
-// parts are what can be asked for.
+// parts has what each argument makes the command do.
 var parts = map[string]func(context.Context, *tour.Tour, *progress) error{"": score, "matrix": matrix, "runs": runs}
 
-// Where the page goes, and whether it is opened.
+// The file of the page, and whether to open it in a browser.
 var (
 	pageFile string
 	open     bool
@@ -78,8 +78,8 @@ func run(args []string) int {
 	return 0
 }
 
-// chosen returns the locks of the steps in a list such as "3,4", and those that stand
-// beside the steps. An empty list names all.
+// chosen returns the locks of the steps in a list such as "3,4", step 3w with step 3, and always
+// zk.Lock. If the list is empty, it returns all locks.
 func chosen(steps string) (locks []tour.Exhibit, err error) {
 	var wanted []string
 	for step := range strings.SplitSeq(steps, ",") {
@@ -99,9 +99,9 @@ func chosen(steps string) (locks []tour.Exhibit, err error) {
 	return locks, nil
 }
 
-// untilDone returns when the work is done, or at once when ctx ends. On a
-// server that is not ours, what has been begun is brought to its end then, so
-// that nothing is left on it; a second Ctrl-C does without.
+// untilDone returns when the work is done, or at once when ctx ends. On a server that the tour did not
+// start, it waits until the work has ended even then, so that nothing is left on the server. A second
+// Ctrl-C ends that wait.
 func untilDone(ctx context.Context, work func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- work() }()
@@ -122,8 +122,8 @@ func untilDone(ctx context.Context, work func() error) error {
 	return ctx.Err()
 }
 
-// score records everything: the scoreboard is printed as soon as it is known, and
-// the page is written then.
+// score records everything. It prints the scoreboard as soon as that is known, and writes the page at
+// the end.
 func score(ctx context.Context, t *tour.Tour, line *progress) error {
 	t.Scored = func() {
 		line.end()
@@ -134,7 +134,7 @@ func score(ctx context.Context, t *tour.Tour, line *progress) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(draft.Name()) // if it has not become the page
+	defer os.Remove(draft.Name()) // fails if the draft has become the page
 	wanted := t.Largest
 	why, err := t.LimitCrowd()
 	if err != nil {
@@ -161,8 +161,9 @@ func score(ctx context.Context, t *tour.Tour, line *progress) error {
 	return nil
 }
 
-// newPage makes a file beside the page, before anything is measured: where the page cannot be
-// written, that is said at once. The page that is there stays until the new one is whole.
+// newPage creates a draft in the folder of the page. It is called before anything is measured, so if
+// the page cannot be written, the user learns it at once. An existing page stays until the new one is
+// complete.
 func newPage() (page string, draft *os.File, err error) {
 	if page, err = filepath.Abs(pageFile); err != nil {
 		return "", nil, err
@@ -174,7 +175,7 @@ func newPage() (page string, draft *os.File, err error) {
 	return page, draft, err
 }
 
-// matrix checks every lock for every property, and prints the answers.
+// matrix checks every lock for every property, and prints the verdicts.
 func matrix(ctx context.Context, t *tour.Tour, line *progress) error {
 	if err := t.Ask(ctx); err != nil {
 		return err
@@ -192,7 +193,7 @@ func matrix(ctx context.Context, t *tour.Tour, line *progress) error {
 	return nil
 }
 
-// runs records what the chapters of the book play.
+// runs records the runs that the chapters of the book play.
 func runs(ctx context.Context, t *tour.Tour, _ *progress) error {
 	zktest.Buffer = zktest.BufferFor(tour.UsualWaiters)
 	text, err := t.RecordRuns(ctx)

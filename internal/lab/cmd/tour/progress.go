@@ -8,15 +8,15 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// A progress tells on stderr what is going on: in a terminal in one line that moves, and
-// else in a plain line now and then.
+// A progress shows on stderr what the command does: in a terminal as one line that it updates, and
+// elsewhere as a plain line now and then.
 type progress struct {
-	bar   *progressbar.ProgressBar // nil: it is no terminal
+	bar   *progressbar.ProgressBar // nil: stderr is not a terminal
 	last  time.Time
-	quiet bool // the table stands: no plain line comes after it
+	quiet bool // the scoreboard is printed, and no plain line may follow it
 }
 
-// nowAndThen is how often there is a plain line.
+// nowAndThen is the shortest time between two plain lines.
 const nowAndThen = 10 * time.Second
 
 func newProgress() *progress {
@@ -34,12 +34,12 @@ func newProgress() *progress {
 	)}
 }
 
-// say tells what is going on, and how many of all jobs are done.
+// say shows what the command does, and how many of all jobs are done.
 func (p *progress) say(doing string, done, all int) {
 	if p.bar != nil {
 		p.bar.ChangeMax(max(all, 1))
 		p.bar.Describe(fmt.Sprintf("%-50.50s", doing))
-		_ = p.bar.Set(min(done, max(all-1, 0))) // what it cannot write, nobody reads
+		_ = p.bar.Set(min(done, max(all-1, 0))) // the user does not need a line that cannot be written
 		return
 	}
 	if !p.quiet && time.Since(p.last) >= nowAndThen {
@@ -48,14 +48,14 @@ func (p *progress) say(doing string, done, all int) {
 	}
 }
 
-// note is a line that stays.
+// note prints a line that stays.
 func (p *progress) note(format string, args ...any) {
 	p.end()
 	fmt.Fprintf(os.Stderr, format+"\n", args...)
 	p.last = time.Time{}
 }
 
-// end takes the line that moves away.
+// end removes the line that say updates.
 func (p *progress) end() {
 	if p.bar != nil {
 		_ = p.bar.Clear()

@@ -1,8 +1,8 @@
-// Command kv is a client of other stores' locks: Redis's and etcd's. It does what
-// the lines of its input say, as the clients of ZooKeeper do: see package peers.
+// Command kv runs clients of a lock of another store: Redis or etcd. Each line of the input is a
+// command, as for the clients of ZooKeeper: see package peers.
 //
-// Arguments: the lock, the server's address, the lock's name, and how many contend,
-// each over a connection of its own.
+// Arguments: redis or etcd, the server's address, the lock's name, and the number of clients, each
+// with a connection of its own.
 package main
 
 import (
@@ -22,10 +22,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// A contender takes the lock and releases it.
+// A contender acquires the lock and releases it.
 type contender struct{ lock, unlock func(context.Context) error }
 
-const expiry = 30 * time.Second // after which Redis, or etcd's lease, frees a dead holder's lock
+const expiry = 30 * time.Second // after this time, Redis or etcd's lease frees the lock of a crashed holder
 
 func main() {
 	if err := serve(context.Background(), os.Args[1], os.Args[2], os.Args[3], os.Args[4]); err != nil {
@@ -78,8 +78,8 @@ func join(kind, address, name string) (contender, error) {
 	return contender{}, fmt.Errorf("there is no lock %q", kind)
 }
 
-// setnx is the lock that the course's documents compare with: SET with NX and PX, tried
-// again every 100 ms, and released by a script that compares the value.
+// setnx returns a client of the lock with which the course's documents compare ZooKeeper. It sends SET
+// with NX and PX, retries every 100 ms, and releases the lock by a script that compares the value.
 func setnx(address, name string) contender {
 	client := redis.NewClient(&redis.Options{Addr: address, PoolSize: 1})
 	mine := rand.Text()
@@ -100,11 +100,11 @@ func setnx(address, name string) contender {
 	}
 }
 
-// run lets all take turns for a while, and each at least one, and prints them: who,
-// and from when to when, in microseconds.
+// run lets each client take turns for the duration d, at least one, and prints each turn: the client,
+// its begin and its end, in microseconds.
 func run(ctx context.Context, all []contender, d time.Duration) error {
 	var running sync.WaitGroup
-	turns := make([][]time.Duration, len(all)) // when each ended
+	turns := make([][]time.Duration, len(all)) // when each turn ended
 	errs := make([]error, len(all))
 	begin := time.Now()
 	for i, c := range all {
