@@ -472,13 +472,11 @@ func (s *service) guide() {
 			measured = append(measured, lessons[c.Lesson-1].Guess.measured(b))
 		}
 	}
-	if s.course.Begun && s.course.Lesson == c.Lesson {
-		s.course.Done++
-		s.course.Since = s.now()
-		s.course.Seen = append(s.course.Seen, seen)
-		if isLast {
-			s.course.Measured = measured
-		}
+	s.course.Done++
+	s.course.Since = s.now()
+	s.course.Seen = append(s.course.Seen, seen)
+	if isLast {
+		s.course.Measured = measured
 	}
 }
 

@@ -141,7 +141,7 @@ func cell(label lang.Text, value any) string {
 	text := withCommas(value)
 	n, err := strconv.ParseFloat(text, 64)
 	isBelowOne := err == nil && n < 1
-	if isBelowOne && strings.HasSuffix(label.EN, "quiet") {
+	if isBelowOne && strings.HasSuffix(label.EN, "relative to quiet") {
 		return "≤ 1"
 	}
 	return text
