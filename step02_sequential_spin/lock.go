@@ -2,7 +2,7 @@
 // znode into the lock's directory, and the client with the lowest number holds the
 // lock. The others poll: they list the directory until they have the lowest number.
 //
-// The server numbers the clients, so they are served in order. It deletes the
+// The server numbers the znodes, so the clients are served in order. It deletes the
 // znodes of a session that ends, so a crash frees the lock. Unlock deletes the
 // client's own znode, so the Unlock of another client cannot release the lock. What is
 // left is the polling: each waiter sends up to 50 requests a second.
@@ -52,7 +52,7 @@ func New(conn *zk.Conn, path string) *Lock {
 // When ctx ends first, Lock tries once to delete its znode, and returns ctx's
 // error. If a request is on its way, Lock first waits for its reply. Any other
 // error of ZooKeeper also ends the wait. If the delete fails, Lock's error says
-// so, and the znode stays until the session ends. When the create returns
+// so, and the znode may stay until the session ends. When the create returns
 // zk.ErrConnectionClosed, it is unknown whether there is a znode to delete.
 func (l *Lock) Lock(ctx context.Context) error {
 	if err := check(ctx, l.conn, l.dir); err != nil {

@@ -46,7 +46,7 @@ func New(conn *zk.Conn, path string) *Lock {
 // When ctx ends first, Lock tries once to delete its znode, and returns ctx's
 // error. If a request is on its way, Lock first waits for its reply. Any other
 // error of ZooKeeper also ends the wait. If the delete fails, Lock's error says
-// so, and the znode stays until the session ends. When the create returns
+// so, and the znode may stay until the session ends. When the create returns
 // zk.ErrConnectionClosed, it is unknown whether there is a znode to delete.
 func (l *Lock) Lock(ctx context.Context) error {
 	if err := check(ctx, l.conn, l.dir); err != nil {
@@ -68,8 +68,8 @@ func (l *Lock) Lock(ctx context.Context) error {
 	return nil
 }
 
-// wait returns when node is the first in the queue. The list and the watch on
-// it are one step at the server, so no change between the two is missed.
+// wait returns when node is the first in the queue. The server makes the list and
+// sets the watch in one step, so no change is missed.
 func (l *Lock) wait(ctx context.Context, node string) error {
 	for {
 		names, _, changed, err := l.conn.ChildrenW(l.dir)

@@ -17,7 +17,7 @@ import (
 	"zklock/internal/zktest"
 )
 
-// Each waiter watches one znode, and each znode is watched by one waiter. So a release wakes
+// Each waiter watches one znode, and each znode is watched by at most one waiter. So a release wakes
 // one client, and one client lists, however long the queue is.
 func TestReleaseWakesOne(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ func New(conn *zk.Conn, path string) *Lock {
 // When ctx ends first, Lock tries once to delete its znode, and returns ctx's
 // error. If a request is on its way, Lock first waits for its reply. Any other
 // error of ZooKeeper also ends the wait. If the delete fails, Lock's error says
-// so, and the znode stays until the session ends. When the create returns
+// so, and the znode may stay until the session ends. When the create returns
 // zk.ErrConnectionClosed, it is unknown whether there is a znode to delete.
 func (l *Lock) Lock(ctx context.Context) error {
 	if err := check(ctx, l.conn, l.dir); err != nil {

@@ -4,7 +4,7 @@
 //
 // This starter is step 2. It is right, but every waiter polls.
 //
-//	go test ./yours/step3    what your lock can do, and what not yet
+//	go test ./yours/step3    what your lock can do, and what it cannot do yet
 //	make hint STEP=3         the next hint
 //
 // errors.go is given.
@@ -54,7 +54,7 @@ func New(conn *zk.Conn, path string) *Lock {
 // When ctx ends first, Lock tries once to delete its znode, and returns ctx's
 // error. If a request is on its way, Lock first waits for its reply. Any other
 // error of ZooKeeper also ends the wait. If the delete fails, Lock's error says
-// so, and the znode stays until the session ends. When the create returns
+// so, and the znode may stay until the session ends. When the create returns
 // zk.ErrConnectionClosed, it is unknown whether there is a znode to delete.
 func (l *Lock) Lock(ctx context.Context) error {
 	if err := check(ctx, l.conn, l.dir); err != nil {
@@ -84,7 +84,7 @@ func (l *Lock) Lock(ctx context.Context) error {
 // TODO 2: sleep until the watch fires, in place of the pause. A watch fires once.
 // 待办 2：不再等 20 ms，而是睡眠，直到监听器触发。一个监听器只触发一次。
 // TODO 3: an event can also carry an error. What has happened then? The next list
-// would fail as well: this only gives the caller a better error.
+// would fail as well: returning the event's error only gives the caller a better one.
 // 待办 3：事件也可能带着错误。那时发生了什么？（下一次列目录也会失败：写上这一步，只是为了让调用者得到更好的错误。）
 func (l *Lock) wait(ctx context.Context, node string) error {
 	for {

@@ -5,7 +5,7 @@
 // connection, and Lock returns a Hold, which deletes only its own znode. TryLock is new, and does
 // not wait. The TODOs have the numbers of the chapter's stairs. Begin with TODO 1, in join.
 //
-//	go test ./yours/step5    what your lock can do, and what not yet
+//	go test ./yours/step5    what your lock can do, and what it cannot do yet
 //	make hint STEP=5         the next hint
 //
 // The other files:

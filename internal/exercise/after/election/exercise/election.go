@@ -4,7 +4,7 @@
 //
 // This starter lets every candidate lead.
 //
-//	go test ./yours/election    what it can do, and what not yet
+//	go test ./yours/election    what it can do, and what it cannot do yet
 //	make hint STEP=election     the next hint
 package election
 

@@ -3,7 +3,7 @@
 //
 // This starter takes only the first lock.
 //
-//	go test ./yours/multilock    what it can do, and what not yet
+//	go test ./yours/multilock    what it can do, and what it cannot do yet
 //	make hint STEP=multilock     the next hint
 package multilock
 
