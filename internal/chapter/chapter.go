@@ -1,11 +1,11 @@
-// Package chapter compares the text of a chapter with what is measured. A test
-// that has measured something says so in a sentence:
+// Package chapter compares the text of a chapter with what is measured. A test that has measured
+// something reports it in a sentence:
 //
 //	chapter.Says(t, "%d waiters, one release: %d notifications", 10, n)
 //
-// The sentence is printed after a », and the test fails unless the package's
-// README.md holds it, letter for letter. So every number that a chapter quotes comes from
-// a run, and no run can disagree with it. The Chinese chapter quotes the same line.
+// Says prints the sentence after a », and fails the test unless README.md of the test's package has
+// the sentence, letter for letter. So every number that a chapter quotes comes from a run, and no
+// run can disagree with it. The Chinese chapter quotes the same line.
 package chapter
 
 import (
@@ -19,29 +19,30 @@ import (
 	"testing"
 )
 
-// Rough is a number that differs from run to run. A sentence holds it with %v.
+// Rough is a number that differs from run to run. A sentence prints it with %v.
 type Rough struct {
 	value  float64
 	factor float64
 }
 
-// About says that the chapter may differ from value by a factor, both ways.
+// About returns a number that may differ in the chapter: it may be greater or smaller by the
+// factor.
 func About[N int | int64 | float64](value N, factor float64) Rough {
 	return Rough{float64(value), factor}
 }
 
-// String rounds to two digits: more would be noise.
+// String rounds to two digits, because more digits would be noise.
 func (r Rough) String() string {
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(r.value, 'g', 2, 64), 64)
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
-// crowd is the variable with which a reader chooses how many clients take part.
+// crowd is the environment variable by which a reader chooses how many clients take part.
 const crowd = "WAITERS"
 
-// Size is the chapter's own number of clients, or the one that a reader puts in
-// its place with WAITERS=100, having written down what will come of it. What is
-// measured then is printed, and not looked for in the chapter.
+// Size returns the chapter's number of clients, or the number that a reader sets, for example by
+// WAITERS=100, after writing down a prediction. In that case Says prints what was measured, and
+// does not look for it in the chapter.
 func Size(t *testing.T, chapters int) int {
 	t.Helper()
 	n, err := size(os.Getenv(crowd), chapters)
@@ -51,7 +52,7 @@ func Size(t *testing.T, chapters int) int {
 	return n
 }
 
-// most is what a test can do with two cores before it loses patience.
+// most is the number of clients that a test can have on two cores, before its patience ends.
 const most = 150
 
 func size(asked string, chapters int) (int, error) {
@@ -87,7 +88,7 @@ func SaysIn(t *testing.T, file, format string, args ...any) {
 	}
 	if err := pageSays(file, format, args); err != nil {
 		sentence := fmt.Sprintf(format, args...)
-		t.Cleanup(func() { // what the test says later comes first, too
+		t.Cleanup(func() { // after everything that the test still reports
 			t.Errorf("%s does not say what was measured: %q (%v)", file, sentence, err)
 		})
 	}
@@ -102,8 +103,8 @@ func pageSays(file, format string, args []any) error {
 	return compare(string(text), format, args)
 }
 
-// compare looks for the sentence in the text, where it has its line, or lines, for
-// itself. Rough numbers may differ by their factor, and have commas.
+// compare looks for the sentence in the text, where it must be a line, or lines, of its own. Rough
+// numbers may differ by their factor, and have commas.
 func compare(text, format string, args []any) error {
 	const gap = "\x00"
 	var rough []Rough

@@ -11,7 +11,8 @@ var (
 	beginsWithWord = regexp.MustCompile(`^[\p{L}\p{N}]`)
 )
 
-// Markdown does not end a bold text with a Chinese mark in it when a word follows at once.
+// Markdown does not end bold text whose last character is a Chinese mark if a word follows without
+// a space.
 func TestASpaceFollowsBoldTextThatEndsInAMark(t *testing.T) {
 	for _, p := range read(t).pages {
 		for _, s := range p.sections {

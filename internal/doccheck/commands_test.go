@@ -55,7 +55,7 @@ func TestCommandsExist(t *testing.T) {
 	}
 }
 
-// lacksOfMake says what of make's targets and variables is not there.
+// lacksOfMake says which target or variable of a make command does not exist, or returns "".
 func (r repository) lacksOfMake(words []string) string {
 	for _, word := range words {
 		name, _, isVariable := strings.Cut(word, "=")
@@ -69,7 +69,7 @@ func (r repository) lacksOfMake(words []string) string {
 	return ""
 }
 
-// looksAt tells whether the Makefile or a Go file knows a variable.
+// looksAt reports whether the Makefile or a Go file uses a variable.
 func (r repository) looksAt(variable string) bool {
 	if strings.Contains(r.makefile, variable) {
 		return true
@@ -82,7 +82,7 @@ func (r repository) looksAt(variable string) bool {
 	return false
 }
 
-// lacksOfGo says what of the packages, and of the tests that -run names, is not there.
+// lacksOfGo says which package, or which test that -run names, does not exist, or returns "".
 func (r repository) lacksOfGo(words []string) string {
 	var folders []string
 	pattern, in := "", "" // the folder that -C names

@@ -14,14 +14,14 @@ import (
 
 var notInAnchors = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
-// Anchor is what a link has behind a # for a heading, as the usual hosts of Markdown make it.
+// Anchor returns what a link to a heading has after the #, as the usual hosts of Markdown make it.
 func Anchor(heading string) string {
 	name := strings.ToLower(notInAnchors.ReplaceAllString(heading, ""))
 	return strings.ReplaceAll(name, " ", "-")
 }
 
-// Files reads all files below root with one of these extensions, by their paths. Folders
-// that git does not keep are left out.
+// Files reads all files below root with one of these extensions, by their paths. It leaves out
+// hidden folders, out and yours, which git does not keep.
 func Files(root string, extensions ...string) (texts map[string]string, err error) {
 	tree := os.DirFS(root)
 	texts = map[string]string{}

@@ -15,7 +15,7 @@ import (
 
 const root = "../.."
 
-// A repository is what the pages are held against.
+// A repository is what the pages are compared with.
 type repository struct {
 	pages    map[string]page
 	code     map[string]string // the Go files
@@ -63,8 +63,8 @@ func TestLinksLeadSomewhere(t *testing.T) {
 
 var belowHeader = regexp.MustCompile(`^\|[-:| ]+\|$`)
 
-// The second row of each table is the line below its header. A row that a blank line cuts off from its table is
-// shown as text.
+// The second row of each table is the line below its header. If a blank line separates a row from
+// its table, the row is shown as text.
 func TestNoRowStandsOutsideItsTable(t *testing.T) {
 	for _, p := range read(t).pages {
 		for _, s := range p.sections {
@@ -91,8 +91,9 @@ func TestPagesNamedInTheCodeExist(t *testing.T) {
 	}
 }
 
-// Go code on the page of a folder is that folder's, letter for letter; on a page in docs it is
-// that of any file. Hints are sketches, and need not stand anywhere.
+// Go code on the page of a step, or of leased, must be in a file of that folder, letter for letter.
+// On any other page it may be from any Go file. Hints are sketches, so their code need not be in a
+// file.
 func TestGoCodeStandsInTheFiles(t *testing.T) {
 	r := read(t)
 	for _, p := range r.pages {
@@ -109,7 +110,7 @@ func TestGoCodeStandsInTheFiles(t *testing.T) {
 
 func isHints(page string) bool { return strings.HasPrefix(path.Base(page), "hints.") }
 
-// folderOf is the folder whose code and tests a page speaks of; "" is the whole repository.
+// folderOf returns the folder whose code and tests a page is about, or "" for the whole repository.
 func folderOf(page string) string {
 	folder, _, _ := strings.Cut(page, "/")
 	if isStep := strings.HasPrefix(folder, "step"); isStep || folder == "leased" {
@@ -127,8 +128,8 @@ func (r repository) has(folder, code string) bool {
 	return false
 }
 
-// What a page quotes from a run has a » in front. A test says it by chapter.Says, which holds
-// the page to what was measured; here it is only asked whether there is such a test.
+// A line that a page quotes from a run begins with ». A test prints this line by chapter.Says,
+// which compares the page with what was measured. This test only checks that there is such a test.
 func TestQuotedLinesAreSaidByATest(t *testing.T) {
 	r := read(t)
 	for _, p := range r.pages {
@@ -154,8 +155,8 @@ var (
 	threeLetters  = regexp.MustCompile(`[a-z]{3}`)
 )
 
-// saidIn lists the formats, as regular expressions, in the tests of a folder that quote
-// something for a page.
+// saidIn lists the formats, as regular expressions, in the tests of a folder that call
+// chapter.Says.
 func (r repository) saidIn(folder string) (all []*regexp.Regexp) {
 	for name, text := range r.code {
 		isTest := strings.HasSuffix(name, "_test.go") && strings.HasPrefix(name, folder)
@@ -194,7 +195,7 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 }
 
-// hasTest tells whether a folder has a test whose name begins like this.
+// hasTest reports whether a folder has a test whose name begins like this.
 func (r repository) hasTest(folder, pattern string) bool {
 	declared := regexp.MustCompile(`(?m)^func (?:` + pattern + `)\w*\(`)
 	for name, text := range r.code {
@@ -224,7 +225,7 @@ func TestEveryPublishedMistakeIsOnThePage(t *testing.T) {
 	}
 }
 
-// The folder of a step, or leased, copied into an empty module, is to build with the client alone.
+// The folder of a step, or leased, must build in an empty module, with only the client library.
 func TestALockImportsNothingOfOurs(t *testing.T) {
 	looked := 0
 	for name, text := range read(t).code {
@@ -233,7 +234,7 @@ func TestALockImportsNothingOfOurs(t *testing.T) {
 			continue
 		}
 		looked++
-		itsOwn := `"zklock/leased/internal/` // goes with the folder
+		itsOwn := `"zklock/leased/internal/` // is copied with the folder
 		if strings.Contains(strings.ReplaceAll(text, itsOwn, ""), `"zklock/`) {
 			t.Errorf("%s imports a package of ours", name)
 		}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// isBilingual tells which pages have a Chinese page beside them: those that a learner reads.
-// The page of who changes the code is in English, as the code's comments are.
+// isBilingual matches the pages that have a Chinese page beside them: those that a learner reads.
+// The page for people who change the code is only in English, as the comments in the code are.
 var isBilingual = regexp.MustCompile(`^(README|docs/\w+|step\d\d_\w+/README|leased(/\w+)?/README|leased/[a-z]+)\.md$`)
 
 func TestEachPageHasItsChineseOneBesideIt(t *testing.T) {
@@ -58,11 +58,11 @@ func headings(i int, pages ...page) string {
 	return strings.Join(texts, ", ")
 }
 
-// isDrawing tells which blocks of code have words of the page's language.
+// isDrawing reports whether a block of code has words in the language of the page.
 func isDrawing(b block) bool { return b.language == "text" || b.language == "mermaid" }
 
-// sameCode: blocks of code are the same, but for drawings, for the sketches in hints, and for
-// comments beside commands.
+// sameCode checks that both sections have the same blocks of code. It leaves out drawings, the
+// sketches in hints, and comments beside commands.
 func sameCode(t *testing.T, path string, en, zh section) {
 	t.Helper()
 	if len(en.blocks) != len(zh.blocks) {
@@ -93,7 +93,7 @@ func comparable(b block) (all []string) {
 
 var number = regexp.MustCompile(`\d+(?:[.,]\d+)*`)
 
-// numbers are those in figures. Links are left out.
+// numbers lists the numbers that are written in digits, except those in links.
 func (s section) numbers() (all []string) {
 	for _, l := range s.prose {
 		text := linkTarget.ReplaceAllString(l.text, "]")
@@ -104,8 +104,8 @@ func (s section) numbers() (all []string) {
 	return all
 }
 
-// sameNumbers: each number of the English section stands in the Chinese one. The other way
-// round English may have a word for it.
+// sameNumbers checks that the Chinese section has each number of the English one. It does not check
+// the other direction, because English may have a word for a number.
 func sameNumbers(t *testing.T, path string, en, zh section) {
 	t.Helper()
 	inChinese := zh.numbers()
@@ -116,8 +116,8 @@ func sameNumbers(t *testing.T, path string, en, zh section) {
 	}
 }
 
-// sameLinks: where the English section leads, the Chinese one does, and to a Chinese page
-// where there is one.
+// sameLinks checks that the Chinese section links to everything that the English one links to, and
+// to a Chinese page if there is one.
 func (r repository) sameLinks(t *testing.T, en, zh page, e, z section) {
 	t.Helper()
 	leads := map[string]bool{}
@@ -141,8 +141,8 @@ func (r repository) sameLinks(t *testing.T, en, zh page, e, z section) {
 	}
 }
 
-// sameRows: a table has the same rows in the same order. A row is known by what is not
-// translated: its code, its numbers, and the files to which it leads.
+// sameRows checks that the tables have the same rows in the same order. It compares what is not
+// translated: the code, the numbers, and the files in the links.
 func sameRows(t *testing.T, en, zh page, e, z section) {
 	t.Helper()
 	if len(e.rows) != len(z.rows) {
@@ -165,7 +165,7 @@ func sameRows(t *testing.T, en, zh page, e, z section) {
 
 func cells(row line) int { return strings.Count(row.text, "|") }
 
-// untranslated is what the row of a table has in common with that of the other language.
+// untranslated lists what a row of a table has in common with the row in the other language.
 func untranslated(p page, row line) (all []string) {
 	for _, span := range codeSpan.FindAllStringSubmatch(row.text, -1) {
 		all = append(all, span[1])

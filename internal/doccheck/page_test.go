@@ -12,14 +12,14 @@ type page struct {
 	sections []section // each begins with a heading; the first may have none
 }
 
-// A section is a heading and what stands below it, up to the next heading.
+// A section is a heading and what is below it, up to the next heading.
 type section struct {
 	level   int    // of the heading: 1 for #
 	heading string // without marks
 	line    int
 	prose   []line // without code
-	words   []line // what stands between backquotes
-	rows    []line // of tables, as they stand
+	words   []line // the text between backquotes
+	rows    []line // of tables, unchanged
 	blocks  []block
 }
 
@@ -75,7 +75,7 @@ func parse(path, text string) page {
 	return p
 }
 
-// blocks are all blocks of code.
+// blocks returns all blocks of code.
 func (p page) blocks() (all []block) {
 	for _, s := range p.sections {
 		all = append(all, s.blocks...)
@@ -92,7 +92,7 @@ func (p page) anchors() (all []string) {
 
 var linkTarget = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// links are where the links and pictures of a section lead.
+// links lists the targets of the links and pictures of a section.
 func (s section) links() (all []line) {
 	for _, l := range s.prose {
 		for _, found := range linkTarget.FindAllStringSubmatch(l.text, -1) {
@@ -104,8 +104,8 @@ func (s section) links() (all []line) {
 
 var isElsewhere = regexp.MustCompile(`^[a-z]+:`)
 
-// resolve is the file that a link of this page leads to, and the anchor in it. A link to
-// another host is its own file.
+// resolve returns the file that a link of this page leads to, and the anchor in it. For a link to
+// another host, the file is the link itself.
 func (p page) resolve(link string) (file, anchor string) {
 	if isElsewhere.MatchString(link) {
 		return link, ""
@@ -117,7 +117,7 @@ func (p page) resolve(link string) (file, anchor string) {
 	return path.Join(path.Dir(p.path), file), anchor
 }
 
-// inChinese is where the Chinese page, or picture, beside an English one is.
+// inChinese returns the path of the Chinese page, or picture, beside an English one.
 func inChinese(file string) string {
 	extension := path.Ext(file)
 	return strings.TrimSuffix(file, extension) + ".zh-CN" + extension

@@ -11,9 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Readers stumbled over these words, most of them in their second language: an odd clause costs them more than a term
-// that was explained once. So the words are not to come back, on a page, in a hint, or in what a command or a page in
-// the browser says. On the right is what to say in their place. Comments in Go are left to their reviewers.
+// refused lists words that readers stumbled over, most of them in their second language: an odd
+// clause costs them more than a term that was explained once. These words must not be used on a
+// page, in a hint, or in what a command or a page in the browser says. On the right is what to say
+// instead. The test does not check comments in Go: reviewers do.
 var refused = []refusal{
 	{say(`\bfor ever\b`), "forever"},
 	{say(`\b(?:is|are) inside\b`), "holds the lock, hold the lock"},
@@ -27,7 +28,8 @@ var refused = []refusal{
 	{say(`\b(?:is|are|was|were|been|be) told\b`), "is notified, learns"},
 	{say(`, too[.,;:)]`), "also, before the verb"},
 
-	// The glossary has one term for each of these; it names the words of the course's documents beside it.
+	// For each of these the glossary has another term. It also names these words, because the
+	// course's documents use some of them.
 	{say(`应答`), "响应"},
 	{say(`隔离令牌`), "围栏令牌"},
 	{say(`读来的|没有?试过`), "未实测"},
@@ -38,7 +40,7 @@ var refused = []refusal{
 	{say(`死掉|死了`), "崩溃"},
 }
 
-// A refusal is a word, and what to say in its place.
+// A refusal is a word, and what to say instead.
 type refusal struct {
 	word   *regexp.Regexp
 	better string
@@ -65,7 +67,8 @@ func TestNoPageHasARefusedWord(t *testing.T) {
 	}
 }
 
-// said is what a page says in words: its headings, its prose, its tables and its drawings, but for the glossary.
+// said returns what a page says in words: its headings, prose, tables and drawings, except the
+// glossary.
 func (p page) said() (all []line) {
 	for _, s := range p.sections {
 		isGlossary := s.heading == "Glossary" || s.heading == "术语表"
@@ -85,7 +88,7 @@ func (p page) said() (all []line) {
 	return all
 }
 
-// refuseInStrings looks at the strings of a program, and at all of a template.
+// refuseInStrings checks the strings of a program, or all of a template.
 func refuseInStrings(t assert.TestingT, name, text string) {
 	for i, written := range strings.Split(text, "\n") {
 		words := written
@@ -104,7 +107,7 @@ func refuse(t assert.TestingT, name string, l line) {
 	}
 }
 
-// A refused word is found where a reader sees it, and not in code.
+// A refused word must be found where a reader sees it, and not in code.
 func TestARefusedWordIsFound(t *testing.T) {
 	for _, c := range []struct {
 		page  string
@@ -129,7 +132,7 @@ func TestARefusedWordIsFound(t *testing.T) {
 	assert.Len(t, seen.errors, 1, "in a string, and not in a comment: %v", seen.errors)
 }
 
-// A recorder keeps what a test says that fails.
+// A recorder keeps the errors that a test reports.
 type recorder struct{ errors []string }
 
 func (r *recorder) Errorf(format string, args ...any) {

@@ -20,22 +20,23 @@ import (
 	"zklock/internal/zktest"
 )
 
-// patience is how long a story waits while nothing moves, and patienceAlone how long a story
-// does that came to no end and is told once more, alone.
+// patience is how long a story waits while nothing moves. patienceAlone is the same for a story
+// that had no verdict, and runs once more, alone.
 const (
 	patience      = 10 * time.Second
 	patienceAlone = 30 * time.Second
 )
 
-// places are for the stories that are told at the same time. They mostly wait.
+// places limits how many stories run at the same time. There are more places than processors,
+// because stories mostly wait.
 var places = make(chan struct{}, 4*runtime.NumCPU())
 
-// everyOrder is the last question.
+// everyOrder is the last question of a check.
 const everyOrder = "every interleaving"
 
-// Check asks a learner's lock for the properties of an exercise, one after the other, and
-// stops at the first that it lacks. When it has all of them, the interleavings of two clients
-// are played. How far the lock has come is written into the folder of the test.
+// Check asks a learner's lock for the properties of an exercise, one after the other, and stops at
+// the first that the lock lacks. If the lock has all of them, Check also reports on the
+// interleavings of two clients. Check stores in the folder of the test how far the lock has come.
 //
 // In step 1 the second lock is the one that is free again after a crash.
 func Check(t *testing.T, e Exercise, locks ...property.Subject) {
@@ -45,14 +46,14 @@ func Check(t *testing.T, e Exercise, locks ...property.Subject) {
 		t.Skipf("this is the starter: make exercise STEP=%s copies it to %s", e.Name, e.Dir())
 	}
 	locks[0] = locks[0].Elsewhere(t.Name())
-	zktest.LeavesGoroutines() // a learner's package is not asked for them
+	zktest.LeavesGoroutines() // Main does not check a learner's package for goroutines
 	server, err := zktest.Shared()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := progressIn(".")
 	p.Begun, p.Held, p.Missing, p.Stuck, p.Done = true, 0, canBeUsed, false, false
-	keep := func() { // each time, in case that the lock ends the process
+	keep := func() { // each time, because the lock may end the process
 		if err := p.keep("."); err != nil {
 			t.Error(err)
 		}
@@ -71,7 +72,7 @@ func Check(t *testing.T, e Exercise, locks ...property.Subject) {
 			isAsked = true
 			a.tell(t, e)
 		})
-		if !isAsked { // -run names another one
+		if !isAsked { // -run has left this one out
 			isAll = false
 			continue
 		}
@@ -95,7 +96,7 @@ func Check(t *testing.T, e Exercise, locks ...property.Subject) {
 		}
 		keep()
 		if isAll && p.Held == len(e.Properties)/2 {
-			play() // while the long hold goes on
+			play() // meanwhile the long hold runs
 		}
 	}
 	if e.hasOrders() {
@@ -116,19 +117,20 @@ func Check(t *testing.T, e Exercise, locks ...property.Subject) {
 
 // An answer is what the check has found out about one of its questions.
 type answer struct {
-	question string    // the property's name, or canBeUsed, by which it is known
-	name     lang.Text // the same, for the reader
+	question string    // canBeUsed, or the English name of the property
+	name     lang.Text // the same in both languages
 	verdict  property.Verdict
 	seen     string
-	ask      lang.Text // what to ask oneself
+	ask      lang.Text // a question for the learner
 }
 
 func (a answer) holds() bool { return a.verdict.Accepted() }
 
-// isStuck tells whether the question has no answer: somebody waited for what never came.
+// isStuck reports whether the question has no answer, because the story waited for something that
+// did not happen.
 func (a answer) isStuck() bool { return a.verdict == property.Stuck }
 
-// tell says it in the reader's language. What was seen is English.
+// tell prints the answer in the reader's language. What was seen is in English.
 func (a answer) tell(t *testing.T, e Exercise) {
 	say := func(text lang.Text) { fmt.Fprintln(t.Output(), InWords(text)) }
 	if a.holds() {
@@ -141,9 +143,10 @@ func (a answer) tell(t *testing.T, e Exercise) {
 	say(lang.Of("  more: make hint STEP=%v, and %v", "  想知道更多：make hint STEP=%v，以及 %v", e.Name, e.chapter()))
 }
 
-// answers asks as many questions at once as there are places, for most of their time is spent
-// waiting. It gives the answers in the order of the questions, and stops asking when nobody wants
-// more of them, or when the lock cannot be used. A question without an answer is asked once more, alone.
+// answers checks as many properties at the same time as there are places, because most of their
+// time is spent waiting. It yields the answers in the order of the properties. It stops when the
+// caller wants no more of them, or when the lock cannot be used. A property without a verdict is
+// checked once more, alone.
 func (e Exercise) answers(
 	ctx context.Context,
 	server *zkserver.Server,
@@ -186,9 +189,9 @@ func (e Exercise) answers(
 	}
 }
 
-// inOrder are the properties in the order in which their checks start. Most unfinished locks lack
-// one of the first properties, so these come first, and the learner gets the answer soon. Then come
-// the long hold, which takes six seconds, and the lag, which needs three servers: if they started
+// inOrder lists the properties in the order in which their checks start. Most unfinished locks lack
+// one of the first properties, so these come first, and the learner gets the answer soon. The long
+// hold takes six seconds, and the lag needs three servers. These two come next: if they started
 // last, the learner would wait for them at the end.
 func (e Exercise) inOrder() []*property.Property {
 	const firsts = 4
@@ -204,7 +207,7 @@ func (e Exercise) inOrder() []*property.Property {
 	return slices.Concat(e.Properties[:firsts], long, others)
 }
 
-// ask asks for one property.
+// ask checks one property.
 func ask(
 	ctx context.Context,
 	patience time.Duration,
@@ -219,7 +222,7 @@ func ask(
 	return property.CheckUntil(ctx, patience, server, lock, p)
 }
 
-// answerOf puts a result into words.
+// answerOf makes an answer of a result.
 func answerOf(p *property.Property, r property.Result) answer {
 	a := answer{question: p.String(), name: p.Name, verdict: r.Verdict, seen: r.Evidence, ask: p.Question}
 	if r.NoServer {
@@ -240,8 +243,8 @@ func answerOf(p *property.Property, r property.Result) answer {
 	return a
 }
 
-// hasOrders tells whether the interleavings of two clients can be played. They cannot where
-// waiters poll, as in the first two steps.
+// hasOrders reports whether the interleavings of two clients can be played. They cannot if waiters
+// poll, as in the first two steps.
 func (e Exercise) hasOrders() bool { return e.IsStep() && e.Name != "1" && e.Name != "2" }
 
 // ordersAnswer is what was found in the interleavings of two clients.
@@ -250,9 +253,9 @@ type ordersAnswer struct {
 	err   error
 }
 
-// playOrders looks for an interleaving of two clients' requests, or a place for a fault, in which
-// the lock is wrong. A property is a situation that somebody has thought of. This finds those
-// that nobody has thought of. It takes ten seconds at most.
+// playOrders looks for an interleaving of two clients' requests, with or without a fault, in which
+// the lock is wrong. A property is a situation that somebody has thought of. This finds those that
+// nobody has thought of. It takes about ten seconds at most.
 func (e Exercise) playOrders(ctx context.Context, server *zkserver.Server, root string) ordersAnswer {
 	found, err := explore.Mine(ctx, server.Servers(), root, e.Name, "")
 	return ordersAnswer{found, err}
@@ -266,7 +269,7 @@ func (a ordersAnswer) tell(t *testing.T, e Exercise) {
 	}
 }
 
-// words are what is said of it. The interleaving itself is English.
+// words returns what to print about the interleavings. The wrong interleaving itself is in English.
 func (a ordersAnswer) words(e Exercise) (holds bool, says lang.Text) {
 	found := a.found
 	switch {
@@ -295,7 +298,7 @@ func (a ordersAnswer) words(e Exercise) (holds bool, says lang.Text) {
 		found.Orders)
 }
 
-// chapter is the page to read.
+// chapter returns the page to read.
 func (e Exercise) chapter() lang.Text {
 	if e.IsStep() {
 		return lang.Text{EN: filepath.Join(e.Home, "README.md"), ZH: filepath.Join(e.Home, "README.zh-CN.md")}

@@ -12,21 +12,21 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A campaigner stands for election. Its time in office is the hold of a lock.
+// A campaigner is a candidate in an election. Its time in office is the hold of a lock.
 type campaigner[H zktest.Hold] interface {
 	Campaign(context.Context) (H, error)
 	Leader() (name string, err error)
 	Resign(H) error
 }
 
-// candidacy is a session, and who stands for election over it.
+// candidacy is a session, and the call Leader of the candidate that uses it.
 type candidacy struct {
 	zktest.Session
 	Leader func() (name string, err error)
 }
 
-// OverElection makes a Subject of an election. The path is that of the election and,
-// behind it, the candidate's name.
+// OverElection makes a Subject of an election. Its path is the path of the election, followed by
+// the candidate's name.
 func OverElection[S zktest.Session, H zktest.Hold, C campaigner[H]](
 	open func(servers []string, timeout time.Duration, dial zk.Dialer) (S, error),
 	newCandidate func(s S, path, name string) C,
@@ -53,7 +53,7 @@ func OverElection[S zktest.Session, H zktest.Hold, C campaigner[H]](
 	}
 }
 
-// inOffice is a hold that is given up by Resign.
+// inOffice is a hold that Resign releases.
 type inOffice struct {
 	zktest.Hold
 	resign func() error
@@ -61,12 +61,12 @@ type inOffice struct {
 
 func (o inOffice) Unlock() error { return o.resign() }
 
-// candidate brings a client that stands for election.
+// candidate brings a client that is a candidate.
 func (s story) candidate(name string, timeout time.Duration) *zktest.Member {
 	return s.JoinAs(name, property.Seat{Timeout: timeout, Path: s.Root + "/team/" + name})
 }
 
-// leader brings a candidate that leads, and follower one that waits.
+// leader brings a candidate that leads, and follower brings one that waits.
 func (s story) leader(name string, timeout time.Duration) *zktest.Turn {
 	t := s.candidate(name, timeout).Start()
 	s.succeeds(t)
@@ -77,7 +77,7 @@ func (s story) follower(name string) *zktest.Turn {
 	return s.stands(s.candidate(name, zktest.SessionTimeout), "somebody leads")
 }
 
-// named fails the story unless all name the same leader.
+// named fails the story unless all members say that this candidate is the leader.
 func (s story) named(want, when string, all ...*zktest.Member) {
 	for _, m := range all {
 		name, err := m.Session.(*candidacy).Leader()
@@ -86,7 +86,7 @@ func (s story) named(want, when string, all ...*zktest.Member) {
 	}
 }
 
-// electionProperties are those of an election.
+// electionProperties lists the properties of an election.
 var electionProperties = []*property.Property{
 	asked(lang.Of("one leads at a time", "同一时刻只有一个领导者"),
 		lang.Of("when does Campaign return, and for how many candidates at a time?", "Campaign 什么时候返回？同一时刻能对几个候选人返回？"),

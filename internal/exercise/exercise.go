@@ -1,6 +1,6 @@
-// Package exercise is the check of the locks that a learner writes. The starter of each is
-// a Go package in the step's folder exercise. Copy lays it into the folder yours, and its
-// test calls Check.
+// Package exercise checks the locks that a learner writes. The starter of an exercise is a Go
+// package in the folder exercise of its step. Copy copies it into the folder yours, and its test
+// calls Check.
 package exercise
 
 import (
@@ -15,21 +15,21 @@ import (
 	"zklock/internal/property"
 )
 
-// An Exercise is a lock for the learner to write, or one of the three that come after the
+// An Exercise is a lock for the learner to write: that of a step, or one of the three after the
 // steps.
 type Exercise struct {
 	Name string // "4", or "election"
 	Home string // the folder of the solution, whose folder exercise has the starter
 
-	// Properties are asked in this order, which is the chapter's.
+	// Check asks for the properties in this order, which is the chapter's.
 	Properties []*property.Property
 }
 
-// Folder is where the learner's packages are. git leaves it out.
+// Folder is the folder of the learner's packages. git ignores it.
 var Folder = "yours"
 
-// Find returns an exercise by its name: "4" and "04" are the same. Without a name it is the
-// first that is not done.
+// Find returns an exercise by its name: "4" and "04" are the same. If the name is empty, Find
+// returns the first exercise that is not done.
 func Find(name string) (Exercise, error) {
 	var names []string
 	for _, e := range All {
@@ -46,12 +46,12 @@ func Find(name string) (Exercise, error) {
 	return Exercise{}, fmt.Errorf("STEP=%s: there is no such exercise. There are: %s", name, strings.Join(names, ", "))
 }
 
-// IsStep tells whether the exercise is a step's lock.
+// IsStep reports whether the exercise is a step's lock.
 func (e Exercise) IsStep() bool { return strings.HasPrefix(e.Home, "step") }
 
 func (e Exercise) String() string { return e.Title().EN }
 
-// Title is what the exercise is called.
+// Title returns the name of the exercise for a reader.
 func (e Exercise) Title() lang.Text {
 	if e.IsStep() {
 		return lang.Of("step %s", "第 %s 步", e.Name)
@@ -59,16 +59,16 @@ func (e Exercise) Title() lang.Text {
 	return lang.Both(e.Name, e.Name)
 }
 
-// Dir is the folder of the learner's package.
+// Dir returns the folder of the learner's package.
 func (e Exercise) Dir() string {
 	return filepath.Join(Folder, strings.ReplaceAll(e.String(), " ", ""))
 }
 
-// starter is the folder that Copy copies.
+// starter returns the folder that Copy copies.
 func (e Exercise) starter() string { return filepath.Join(e.Home, "exercise") }
 
-// Copy copies the starter and its test into Dir. It does nothing, and returns false, if there is
-// a Go file already.
+// Copy copies the starter and its test into Dir. If Dir has a Go file already, Copy does nothing,
+// and returns false.
 func (e Exercise) Copy() (copied bool, err error) {
 	there, err := filepath.Glob(filepath.Join(e.Dir(), "*.go"))
 	if err != nil || len(there) > 0 {
@@ -96,14 +96,14 @@ func (e Exercise) Copy() (copied bool, err error) {
 	return true, nil
 }
 
-// Build makes a program of the test of a learner's package: make exercise, make play and make explore start
-// it as a client of the lock.
+// Build compiles the test of a learner's package to a program. make exercise runs it. make play and
+// make explore start it as a client of the lock.
 func (e Exercise) Build(program string) error {
 	pkg, err := filepath.Abs(e.Dir())
 	if err != nil {
 		return err
 	}
-	noDebugger := "-ldflags=-s" // without its tables a program is linked in half a second less
+	noDebugger := "-ldflags=-s" // without a debugger's tables, linking takes half a second less
 	said, err := exec.Command("go", "test", "-c", noDebugger, "-o", program, pkg).CombinedOutput()
 	if err != nil && len(said) > 0 {
 		return errors.New(string(said))
@@ -111,7 +111,8 @@ func (e Exercise) Build(program string) error {
 	return err
 }
 
-// LastSaved changes when a Go file is saved in one of the folders that a pattern names.
+// LastSaved returns a text that changes when a Go file is saved in one of the folders that match a
+// pattern.
 func LastSaved(folders string) (times string) {
 	paths, _ := filepath.Glob(filepath.Join(folders, "*.go")) // the pattern is our own
 	for _, path := range paths {

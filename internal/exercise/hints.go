@@ -12,19 +12,20 @@ import (
 	"zklock/internal/lang"
 )
 
-// A Hint is one of several for a property, each more direct than the last.
+// A Hint is one of several hints for a property. Each is more direct than the one before.
 type Hint struct {
 	Property  string // in the reader's language
 	Text      string
-	Number, N int // it is the first, the second and so on of N
+	Number, N int // this is hint Number of N, counted from 1
 }
 
-// notWoken is the section for a waiter whose turn has come, and whom nobody wakes. Many a
-// story ends so, and then its property's own hints do not fit.
+// notWoken is the section for a waiter whose turn has come, and that nothing wakes. Many stories
+// end like this, and then the hints for their property do not fit.
 const notWoken = "a waiter is not woken"
 
-// Next is the next hint for the property that is missing, and notes that it was given. After
-// the last comes the first again. Before the first check it is about the first property.
+// Next returns the next hint for the property that is missing, and notes that it was given. After
+// the last hint it returns the first again. Before the first check it returns a hint for the first
+// property.
 func (e Exercise) Next() (Hint, error) {
 	p, chinese := e.Progress(), InChinese()
 	section, err := e.section(p, chinese)
@@ -45,8 +46,8 @@ type section struct {
 	hints    []string
 }
 
-// section is that of the missing property: this exercise's, or that of a step before it, or
-// else why the property matters.
+// section returns the hints for the missing property: those of this exercise, or those of a step
+// before it. If there are none, it returns the property's question, and why the property matters.
 func (e Exercise) section(p Progress, chinese bool) (section, error) {
 	own, err := e.sections(chinese)
 	if err != nil {
@@ -91,13 +92,13 @@ func (e Exercise) section(p Progress, chinese bool) (section, error) {
 	return own[0], nil
 }
 
-// InChinese tells in which language the check and the hints are wanted.
+// InChinese reports whether the reader wants the check and the hints in Chinese.
 func InChinese() bool {
 	asked := cmp.Or(os.Getenv("ZKLOCK_LANG"), os.Getenv("LC_ALL"), os.Getenv("LANG"))
 	return strings.HasPrefix(asked, "zh")
 }
 
-// InWords is a text in the language that is wanted.
+// InWords returns a text in the language that the reader wants.
 func InWords(text lang.Text) string {
 	if InChinese() {
 		return text.ZH
@@ -105,7 +106,8 @@ func InWords(text lang.Text) string {
 	return text.EN
 }
 
-// nameOf is the name of what is known by its English one: a property, or a section of hints.
+// nameOf returns the name of a property, or of a section of hints, that is known by its English
+// name.
 func (e Exercise) nameOf(known string) lang.Text {
 	for _, p := range e.Properties {
 		if p.String() == known {
@@ -123,10 +125,11 @@ func (e Exercise) nameOf(known string) lang.Text {
 	return lang.Text{EN: known, ZH: known}
 }
 
-// MissingName is what is missing.
+// MissingName returns the name of what is missing.
 func (e Exercise) MissingName() lang.Text { return e.nameOf(e.Progress().Missing) }
 
-// noHintForAnOrder is for a learner whose lock has all properties, and is wrong in an interleaving.
+// noHintForAnOrder returns the text for a learner whose lock has all properties, and is wrong in an
+// interleaving.
 func noHintForAnOrder(step string) lang.Text {
 	return lang.Of(
 		"There is no hint for an interleaving: the one that the test has printed is the hint. "+
@@ -136,7 +139,8 @@ func noHintForAnOrder(step string) lang.Text {
 	)
 }
 
-// hintForOwn is for a learner whose lock has all properties.
+// hintForOwn returns the hint for a learner whose lock has all properties, and who has to write
+// TestMine.
 func hintForOwn(wrong mistake) lang.Text {
 	return lang.Of(
 		"Your lock has all properties. What is left is TestMine: which calls show the difference between "+
@@ -149,9 +153,9 @@ func hintForOwn(wrong mistake) lang.Text {
 
 var numbered = regexp.MustCompile(`(?m)^\d+\. `)
 
-// sections reads the hints of an exercise: "## property" and "1. hint". What is indented below
-// a hint belongs to it. The Chinese file has the same sections in the same order, and they are
-// found by the English headings.
+// sections reads the hints of an exercise. A line "## property" begins a section of the file, and a
+// line "1. text" begins a hint. Lines that are indented below a hint belong to it. The Chinese file
+// has the same sections in the same order, so each of them gets its English heading.
 func (e Exercise) sections(chinese bool) ([]section, error) {
 	english, err := e.readHints("hints.md")
 	if err != nil || !chinese {

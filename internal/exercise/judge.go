@@ -9,13 +9,13 @@ import (
 	"zklock/internal/zktest"
 )
 
-// Accepts tests that the check finds nothing wrong with a lock that is right: the step's own,
-// or one that differs from it. The orders of two clients are not played.
+// Accepts tests that the check finds nothing wrong with a right lock: the step's own, or one that
+// differs from it. Accepts plays no interleavings of two clients.
 func Accepts(t *testing.T, e Exercise, locks ...property.Subject) {
 	e.judge(t, "accepts", "", locks)
 }
 
-// Refuses tests that the check stops at this property of a lock that is wrong.
+// Refuses tests that the check of a wrong lock stops at this property.
 func Refuses(t *testing.T, e Exercise, at *property.Property, locks ...property.Subject) {
 	e.judge(t, "refuses", at.String(), locks)
 }
@@ -27,12 +27,12 @@ func RefusesAtOnce(t *testing.T, e Exercise, locks ...property.Subject) {
 }
 
 // RefusesSomewhere tests that the check stops, at any property. It is for a lock whose mistake is
-// seen first in one story or in another, depending on the machine's speed.
+// first seen in one story or in another, depending on the machine's speed.
 func RefusesSomewhere(t *testing.T, e Exercise, locks ...property.Subject) {
 	e.judge(t, "refuses", anywhere, locks)
 }
 
-// anywhere stands for the name of a property, whichever it is.
+// anywhere is used in place of a property's name. It means any property.
 const anywhere = "any property"
 
 func (e Exercise) judge(t *testing.T, verb, want string, locks []property.Subject) {
@@ -66,17 +66,18 @@ func (e Exercise) judge(t *testing.T, verb, want string, locks []property.Subjec
 	})
 }
 
-// A Wrong lock has one mistake, and a property sees it.
+// A Wrong is a lock with one mistake, which the property By finds.
 type Wrong struct {
 	By   *property.Property
 	Lock property.Subject
 
-	// These may refuse it as well, whatever the lock, and Why says so. They are not asked.
+	// Besides are properties that may also refuse the lock, for the reason Why. RefusesByOne does
+	// not ask for them.
 	Besides []*property.Property
 	Why     string
 }
 
-// Wrong is a lock with one mistake, which the property with this name sees.
+// Wrong returns a lock with one mistake, which the property with this name finds.
 func (e Exercise) Wrong(by, name string, lock property.Subject) Wrong {
 	at := slices.IndexFunc(e.Properties, func(p *property.Property) bool { return p.String() == by })
 	if at < 0 {
@@ -86,8 +87,9 @@ func (e Exercise) Wrong(by, name string, lock property.Subject) Wrong {
 	return Wrong{By: e.Properties[at], Lock: lock}
 }
 
-// RefusesByOne tests that each property that the exercise brings, and that no step before it has, is
-// needed: there is a wrong lock that this property refuses, and that has all others of the exercise.
+// RefusesByOne tests that the exercise needs each property that it asks for and that no exercise
+// before it asks for. For each of these properties there is a wrong lock that lacks it, and that
+// has all others of the exercise.
 func RefusesByOne(t *testing.T, e Exercise, all ...Wrong) {
 	var by []*property.Property
 	for _, wrong := range all {

@@ -14,16 +14,16 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A mistake is one that was published, in a small lock, for a learner's own test: see
-// docs/mistakes.md. The steps' wrong_test.go have the same mistakes, in locks that are right
-// otherwise.
+// A mistake is a small lock with a published mistake, for a learner's own test: see
+// docs/mistakes.md. The files wrong_test.go of the steps have the same mistakes, in locks that are
+// otherwise right.
 type mistake struct {
 	key  string
 	what lang.Text
 	lock func() property.Subject
 }
 
-// mistakes are by the name of the exercise.
+// mistakes has a mistake for each step, by the name of the exercise.
 var mistakes = map[string]mistake{
 	"1": {
 		"W4", lang.Text{EN: "Lock returns after an error", ZH: "Lock 出错照样返回"},
@@ -55,7 +55,7 @@ var mistakes = map[string]mistake{
 	},
 }
 
-// careless is W4: the error says that another client has the lock, and nobody reads it.
+// careless is W4: Lock ignores the error which says that another client holds the lock.
 type careless struct {
 	conn *zk.Conn
 	path string
@@ -69,14 +69,15 @@ func (l careless) Lock(context.Context) error {
 
 func (l careless) Unlock() error { return l.conn.Delete(l.path, -1) }
 
-// queue is a lock with a queue of znodes. Its waiters watch the one before theirs.
+// queue is a lock with a queue of znodes. Each waiter watches one znode, usually the one before its
+// own.
 type queue struct {
 	conn   *zk.Conn
 	dir    string
 	name   string // of a znode, before its number
 	mode   int32
-	before func(queue []string, at int) string                                    // whom the one at this place waits for
-	woken  func(ctx context.Context, gone <-chan zk.Event) (mine bool, err error) // how its wait ends
+	before func(queue []string, at int) string                                    // the znode to wait for
+	woken  func(ctx context.Context, gone <-chan zk.Event) (mine bool, err error) // how a wait ends
 	node   string
 }
 
@@ -87,7 +88,7 @@ func newQueue(conn *zk.Conn, dir string) queue {
 	}
 }
 
-// theOneBefore is right. Nobody is before the first.
+// theOneBefore is right: each waits for the znode before it, and the first for none.
 func theOneBefore(queue []string, at int) string {
 	if at == 0 {
 		return ""
@@ -147,7 +148,7 @@ func (l *queue) Lock(ctx context.Context) error {
 
 func (l *queue) Unlock() error { return l.conn.Delete(l.node, -1) }
 
-// looksAgain is right.
+// looksAgain is right: a client that is woken lists the queue again.
 func looksAgain(ctx context.Context, gone <-chan zk.Event) (mine bool, err error) {
 	select {
 	case event := <-gone:
@@ -157,13 +158,14 @@ func looksAgain(ctx context.Context, gone <-chan zk.Event) (mine bool, err error
 	}
 }
 
-// trustsTheWakeUp is W8: the one before may have been a waiter that crashed.
+// trustsTheWakeUp is W8: a client that is woken takes the lock, although the one before it may have
+// been a waiter that crashed.
 func trustsTheWakeUp(ctx context.Context, gone <-chan zk.Event) (mine bool, err error) {
 	_, err = looksAgain(ctx, gone)
 	return true, err
 }
 
-// makesItsLatchTooLate is W13: nobody opens the latch any more.
+// makesItsLatchTooLate is W13: nothing opens the latch, because the watch has fired before.
 func makesItsLatchTooLate(ctx context.Context, gone <-chan zk.Event) (mine bool, err error) {
 	if _, err := looksAgain(ctx, gone); err != nil {
 		return false, err
@@ -177,7 +179,7 @@ func makesItsLatchTooLate(ctx context.Context, gone <-chan zk.Event) (mine bool,
 	}
 }
 
-// makeParents makes what is missing above a znode.
+// makeParents creates the parents of a znode that are missing.
 func makeParents(conn *zk.Conn, path string) error {
 	parent := pathpkg.Dir(path)
 	if parent == "/" {
@@ -193,7 +195,7 @@ func makeParents(conn *zk.Conn, path string) error {
 	return err
 }
 
-// forgetsItsHolder is W11: a client that finds the lock free is not known as its holder.
+// forgetsItsHolder is W11: a client that finds the lock free is not recognized as its holder.
 type forgetsItsHolder struct{ queue }
 
 func newForgetsItsHolder(session zktest.Session, path string) *forgetsItsHolder {
@@ -236,7 +238,7 @@ func (h *countedHold) Unlock() error {
 	return h.lock.Unlock()
 }
 
-// waitsForAnyWriter is W26: a reader waits while a writer is in the queue, also behind it.
+// waitsForAnyWriter is W26: a reader waits while a writer is in the queue, even behind the reader.
 type waitsForAnyWriter struct {
 	conn *zk.Conn
 	dir  string

@@ -12,8 +12,8 @@ import (
 	"zklock/internal/zktest"
 )
 
-// OverMultiLock makes a Subject of several locks taken as one: the path is a list of
-// paths, with commas between. Of one path it is the single lock.
+// OverMultiLock makes a Subject of several locks taken as one. Its path is a list of paths, with
+// commas between them. For a single path it is the single lock.
 func OverMultiLock[M, L zktest.Locker](
 	newMultiLock func(conn *zk.Conn, paths ...string) M,
 	newLock func(*zk.Conn, string) L,
@@ -26,7 +26,8 @@ func OverMultiLock[M, L zktest.Locker](
 	})
 }
 
-// owner brings a client with a lock of /x, /y, …, whose directories exist.
+// owner brings a client with a lock of all the paths, such as /x and /y, and creates their
+// directories.
 func (s story) owner(name string, paths ...string) *zktest.Member {
 	var all []string
 	for _, path := range paths {
@@ -48,7 +49,7 @@ func (s story) isFree(why string, paths ...string) {
 	}
 }
 
-// multiLockProperties are those of several locks taken as one.
+// multiLockProperties lists the properties of several locks taken as one.
 var multiLockProperties = []*property.Property{
 	asked(lang.Of("it holds all of its locks", "要的锁全都拿到"),
 		lang.Of("which znodes exist when Lock returns?", "Lock 返回时，有哪些 znode？"),
@@ -85,7 +86,7 @@ var multiLockProperties = []*property.Property{
 		lang.Of("in which order does each of them acquire the locks?", "它们各按什么次序加锁？"),
 		func(s story) {
 			a, b := s.owner("A", "/x", "/y"), s.owner("B", "/y", "/x")
-			slow := a.Tap.HoldRequest(wiretap.Create, 2) // A has one lock, and is on its way to the other
+			slow := a.Tap.HoldRequest(wiretap.Create, 2) // A has one lock, and asks for the other
 			first := a.Start()
 			s.Await("A to ask for its second lock", func() bool { return slow.IsSprung() || first.Returned() })
 			s.FailsIf(first.Returned(), "A's Lock has returned without asking for the second of two locks")

@@ -11,40 +11,41 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A Client is one of those in a learner's own test.
+// A Client is one of the clients in a learner's own test.
 type Client struct {
 	story  *property.Story
 	member *zktest.Member
 	call   *zktest.Turn
-	outer  []*zktest.Turn // the calls inside of which the last one was made
+	outer  []*zktest.Turn // the calls whose holds enclose the last call
 }
 
-// Locks: the client calls Lock, and holds the lock.
+// Locks calls Lock, which must return with the lock.
 func (c *Client) Locks() {
 	c.call = c.member.Start()
 	c.GetsIt()
 }
 
-// LocksAgain: the holder calls Lock once more inside its hold, and has it at once. One more Unlocks is due.
+// LocksAgain calls Lock once more within the hold, which must succeed at once. One more call to
+// Unlocks must follow.
 func (c *Client) LocksAgain() {
 	c.outer = append(c.outer, c.call)
 	c.call = c.member.StartIn(c.call.Context())
 	c.GetsIt()
 }
 
-// WaitsToRead: the client calls RLock, which does not return.
+// WaitsToRead calls RLock, which must not return.
 func (c *Client) WaitsToRead() {
 	c.call = c.member.Reader.Start()
 	c.waits(c.call.Waits())
 }
 
-// Waits: the client calls Lock, which does not return.
+// Waits calls Lock, which must not return.
 func (c *Client) Waits() {
 	c.call = c.member.Start()
 	c.waits(c.call.Waits())
 }
 
-// StillWaits: after all that has happened so far, Lock has not returned.
+// StillWaits checks that the call has not returned, after all that has happened so far.
 func (c *Client) StillWaits() { c.waits(c.call.StillWaits()) }
 
 func (c *Client) waits(how zktest.Wait) {
@@ -55,14 +56,14 @@ func (c *Client) waits(how zktest.Wait) {
 	c.story.Fails("%s should wait, but it holds the lock", c.member.Name)
 }
 
-// GetsIt: the call to Lock returns, and the client holds the lock.
+// GetsIt checks that the call soon returns, and that the client holds the lock.
 func (c *Client) GetsIt() {
 	name := c.member.Name
 	c.story.FailsIf(!c.story.Soon(c.call.Returned), "%s should get the lock, but it still waits", name)
 	c.story.FailsIf(c.call.Err() != nil, "%s's Lock returned: %v", name, c.call.Err())
 }
 
-// Unlocks: the client calls Unlock, which says that all is well.
+// Unlocks calls Unlock, which must return nil.
 func (c *Client) Unlocks() {
 	err := c.call.Unlock()
 	c.story.FailsIf(err != nil, "%s's Unlock returned: %v", c.member.Name, err)
@@ -71,15 +72,15 @@ func (c *Client) Unlocks() {
 	}
 }
 
-// Crashes: the client's process is gone, and the server has ended its session.
+// Crashes makes the client crash, and returns when the server has ended its session.
 func (c *Client) Crashes() {
 	c.member.Crash()
 	c.story.AwaitExpiry(c.member.Client)
 }
 
-// Own asks a learner's own test of two locks, once TestLock has found that the learner's lock has
-// all properties. On that lock the test has to pass. On a lock with a mistake that was published
-// it has to fail.
+// Own runs a learner's own test with two locks, once TestLock has found that the learner's lock has
+// all properties. The test must pass with that lock. It must fail with a lock that has a published
+// mistake.
 func Own(t *testing.T, e Exercise, mine property.Subject, test func(a, b, c *Client)) {
 	if progressIn(".").Held < len(e.Properties) {
 		t.Skip("first write the lock: TestLock says what it lacks")
@@ -123,7 +124,7 @@ func askOwn(
 	return r.OrAlone(func() property.Result { return ask(patienceAlone, 5*zktest.MortalTimeout) })
 }
 
-// told is the story that a learner's test tells, over sessions with that timeout.
+// told makes a property whose story is the learner's test, over sessions with that timeout.
 func told(test func(a, b, c *Client), timeout time.Duration) *property.Property {
 	return property.New(lang.Text{EN: "the learner's own test"}, lang.Text{}, lang.Text{}, func(s *property.Story) {
 		client := func(name string) *Client {

@@ -9,14 +9,14 @@ import (
 
 // Progress is how far a learner's lock has come. Check keeps it in a file beside the lock.
 type Progress struct {
-	Begun bool // it was checked
+	Begun bool // the lock was checked at least once
 
-	Held    int    // so many properties hold
-	Missing string // the one after them, which does not; "" if all hold
-	Stuck   bool   // Missing came to no end: somebody waited for what never came
+	Held    int    // how many properties hold
+	Missing string // the next one, which does not hold; "" if all hold
+	Stuck   bool   // the check of Missing has no verdict: it waited for something that did not happen
 	Done    bool   // all hold, and the test has passed
 
-	Hints map[string]int // how many were given, by the name of their section
+	Hints map[string]int // how many hints were given, by the name of their section
 }
 
 const progressFile = ".progress.json"
@@ -24,14 +24,14 @@ const progressFile = ".progress.json"
 // Progress reads how far the learner has come with an exercise.
 func (e Exercise) Progress() Progress { return progressIn(e.Dir()) }
 
-// Keep writes it down.
+// Keep stores how far the learner has come with an exercise.
 func (e Exercise) Keep(p Progress) error { return p.keep(e.Dir()) }
 
-// progressIn reads the file in a folder. Before the first check there is none.
+// progressIn reads the file in a folder. Before the first check there is no file.
 func progressIn(dir string) (p Progress) {
 	text, err := os.ReadFile(filepath.Join(dir, progressFile))
 	if err == nil {
-		_ = json.Unmarshal(text, &p) // what cannot be read is no progress
+		_ = json.Unmarshal(text, &p) // a file that cannot be read is no progress
 	}
 	return p
 }

@@ -2,11 +2,11 @@ package exercise
 
 import "zklock/internal/property"
 
-// All are the exercises, in their order.
+// All lists the exercises, in their order.
 var All = []Exercise{Step1, Step2, Step3, Step4, Step5, Step6, Semaphore, MultiLock, Election}
 
-// Step1 is asked of New. A crashed holder's lock is free again with NewEphemeral: that lock
-// is asked for this property.
+// Step1 is checked with the lock that New returns. Only CrashFrees is checked with the lock that
+// NewEphemeral returns, because only that one is free again after a crash.
 var Step1 = Exercise{"1", "step01_plain_node", []*property.Property{
 	property.OneHolder,
 	property.GivingUp,
@@ -24,7 +24,7 @@ var Step1 = Exercise{"1", "step01_plain_node", []*property.Property{
 	property.LongHold,
 }}
 
-// Step2 is for the order in which clients are served.
+// Step2 is about the order in which clients are served.
 var Step2 = Exercise{"2", "step02_sequential_spin", []*property.Property{
 	property.OneHolder,
 	property.FirstCome,
@@ -48,7 +48,7 @@ var Step2 = Exercise{"2", "step02_sequential_spin", []*property.Property{
 	property.LongHold,
 }}
 
-// Step3 is for waiters that sleep.
+// Step3 is about waiters that do not poll.
 var Step3 = Exercise{"3", "step03_children_watch", []*property.Property{
 	property.OneHolder,
 	property.SilentWait,
@@ -75,7 +75,8 @@ var Step3 = Exercise{"3", "step03_children_watch", []*property.Property{
 	property.LongHold,
 }}
 
-// Step4 is for waiters that are woken one by one. That is asked first: the starter waits silently already.
+// Step4 is about waiters that are woken one by one. The check asks for that before it asks for
+// SilentWait, because the starter already waits silently.
 var Step4 = Exercise{"4", "step04_predecessor_watch", []*property.Property{
 	property.OneHolder,
 	property.WakesOne,
@@ -105,7 +106,7 @@ var Step4 = Exercise{"4", "step04_predecessor_watch", []*property.Property{
 	property.LongHold,
 }}
 
-// Step5 is for what fails around the queue. The properties of the chapter's stairs come first, in
+// Step5 is about what fails around the queue. The properties of the chapter's stairs come first, in
 // the order of the stairs.
 var Step5 = Exercise{"5", "step05_reentrant", []*property.Property{
 	property.OneHolder,
@@ -149,7 +150,7 @@ var Step5 = Exercise{"5", "step05_reentrant", []*property.Property{
 	property.LongHold,
 }}
 
-// Step6 is for readers that share.
+// Step6 is about readers that share the lock.
 var Step6 = Exercise{"6", "step06_shared_lock", []*property.Property{
 	property.OneHolder,
 	property.Shared,

@@ -11,14 +11,14 @@ import (
 	"zklock/internal/zktest"
 )
 
-// An acquirer is a semaphore: it lets several in.
+// An acquirer is a semaphore: several clients can have a permit at the same time.
 type acquirer interface {
 	Acquire(context.Context) (release func() error, err error)
 }
 
 const permits = 2
 
-// OverSemaphore makes a Subject of a semaphore, of two permits.
+// OverSemaphore makes a Subject of a semaphore with two permits.
 func OverSemaphore[S acquirer](newSemaphore func(conn *zk.Conn, path string, permits int) S) property.Subject {
 	return property.Subject{
 		Name: "New",
@@ -37,10 +37,10 @@ func OverSemaphore[S acquirer](newSemaphore func(conn *zk.Conn, path string, per
 	}
 }
 
-// inside brings a client for whom a permit is left.
+// inside brings a client that gets a permit, because one is left.
 func (s story) inside(name string) *zktest.Turn { return s.enters(s.Join(name), "a permit is left") }
 
-// outside brings clients for whom none is left, one after the other.
+// outside brings clients, one after the other, that must wait, because all permits are taken.
 func (s story) outside(names ...string) (line []*zktest.Turn) {
 	for _, name := range names {
 		line = append(line, s.stands(s.Join(name), "%d permits are taken", permits))
@@ -48,9 +48,9 @@ func (s story) outside(names ...string) (line []*zktest.Turn) {
 	return line
 }
 
-// semaphoreProperties are those of a semaphore, in the order in which they are
-// best written. In all stories but the second it is the latest holder that leaves: the
-// second one is about the others.
+// semaphoreProperties lists the properties of a semaphore, in the order in which they are best
+// written. In all stories but the second, the client that leaves is the one that got its permit
+// last. The second story is about the others.
 var semaphoreProperties = []*property.Property{
 	asked(lang.Of("at most two at a time", "同时两个，不会更多"),
 		lang.Of("how many permits are taken, and how does a new client find out?", "发出了几个许可？新来者怎么知道？"),

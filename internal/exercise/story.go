@@ -9,16 +9,16 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A story of the exercises after the steps: it has Members, whose Lock and Unlock are
+// A story is a property.Story for the exercises after the steps. Lock and Unlock of its members are
 // the exercise's own pair of calls.
 type story struct{ *property.Story }
 
-// asked is a property of such an exercise.
+// asked makes a property of such an exercise.
 func asked(name, question lang.Text, tell func(story)) *property.Property {
 	return property.New(name, lang.Text{}, question, func(s *property.Story) { tell(story{s}) })
 }
 
-// enters brings a member's call to its end, without a wait.
+// enters starts a member's call, which must succeed without a wait.
 func (s story) enters(m *zktest.Member, why string) *zktest.Turn {
 	t := m.Start()
 	s.FailsIf(!s.Soon(t.Returned), "%s, and %s waits", why, m.Name)
@@ -26,14 +26,14 @@ func (s story) enters(m *zktest.Member, why string) *zktest.Turn {
 	return t
 }
 
-// succeeds returns once the call has come back without an error, and fails the story unless it does.
+// succeeds fails the story unless the call soon returns without an error.
 func (s story) succeeds(t *zktest.Turn) {
 	s.FailsIf(!s.Soon(t.Returned),
 		"it is %[1]s's turn, and %[1]s still waits; its last requests: %[2]v", t.Name, t.LastAsked())
 	s.FailsIf(t.Err() != nil, "%s got an error: %v", t.Name, t.Err())
 }
 
-// stands brings a member that has to wait.
+// stands starts a member's call, which must wait.
 func (s story) stands(m *zktest.Member, why string, args ...any) *zktest.Turn {
 	t := m.Start()
 	t.Waits()
@@ -41,7 +41,7 @@ func (s story) stands(m *zktest.Member, why string, args ...any) *zktest.Turn {
 	return t
 }
 
-// stillStands fails the story unless the call waits, with a watch and no request.
+// stillStands fails the story unless the call still waits, and does not poll.
 func (s story) stillStands(t *zktest.Turn, because string, args ...any) {
 	why := fmt.Sprintf(because, args...)
 	switch t.StillWaits() {
@@ -53,14 +53,15 @@ func (s story) stillStands(t *zktest.Turn, because string, args ...any) {
 	}
 }
 
-// givesUp ends the call's context, and fails the story unless the call says so and leaves nothing.
+// givesUp ends the call's context, and fails the story unless the call returns the context's error
+// and leaves nothing behind.
 func (s story) givesUp(t *zktest.Turn) {
 	t.GiveUp()
 	s.FailsIf(!s.Soon(t.Returned), "%s's context has ended, and its call does not return", t.Name)
 	s.GaveUp(t.Member, t.Err(), context.Canceled)
 }
 
-// leaves gives back what the call has got.
+// leaves releases what the call has acquired, and fails the story if that returns an error.
 func (s story) leaves(t *zktest.Turn) {
 	if err := t.Unlock(); err != nil {
 		s.Fails("%s released, and got an error: %v", t.Name, err)

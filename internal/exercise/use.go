@@ -11,10 +11,10 @@ import (
 	"zklock/internal/zktest"
 )
 
-// canBeUsed is the first question.
+// canBeUsed is the first question of a check.
 const canBeUsed = "it can be locked and unlocked"
 
-// What to ask oneself when a lock cannot be used.
+// Questions for a learner whose lock cannot be used.
 var (
 	whatError = lang.Text{EN: "what does this error mean?", ZH: "这个错误是什么意思？"}
 	whichCall = lang.Text{
@@ -43,8 +43,8 @@ var (
 	}
 )
 
-// enoughAnswers is for how many answers of the server, at 50 a second on a quiet machine, the first
-// question waits for a call that need not wait for anybody.
+// enoughAnswers is how many answers of the server the first question waits for a call that has no
+// other client to wait for. On a quiet machine the server gives 50 answers a second.
 const enoughAnswers = 100
 
 // A waiter that polls should pause between two requests. If it sends more than tooMany requests
@@ -53,13 +53,13 @@ const enoughAnswers = 100
 // and a waiter with a ticker sends some requests without a pause.
 const (
 	look    = 250 * time.Millisecond
-	tooMany = 25 // requests without a rest, in one look: it never rests
-	few     = 5  // no more than these, in one look: it rests
+	tooMany = 25 // more requests without a pause in one look: the waiter never pauses
+	few     = 5  // at most so many without a pause in one look: the waiter pauses
 	looks   = 8  // at most
 )
 
-// use finds out what every lock can do. So a lock that hangs gets a verdict in a few seconds, and
-// in plain words.
+// use checks what every lock must be able to do. So a lock that hangs gets a verdict in a few
+// seconds, and in plain words.
 func use(server *zkserver.Server, lock property.Subject) answer {
 	var u usage
 	r := property.CheckUntil(context.Background(), patienceAlone, server, lock, property.New(
@@ -81,7 +81,7 @@ func use(server *zkserver.Server, lock property.Subject) answer {
 // usage is the story of two clients that use a lock.
 type usage struct {
 	*property.Story
-	ask lang.Text // what to ask oneself when the story fails
+	ask lang.Text // the question for the learner if the story fails
 }
 
 func (u *usage) fails(ask lang.Text, evidence string, args ...any) {
@@ -89,10 +89,10 @@ func (u *usage) fails(ask lang.Text, evidence string, args ...any) {
 	u.Fails(evidence, args...)
 }
 
-// comes tells whether something happens, or will not.
+// comes reports whether something happens soon.
 func (u *usage) comes(happens func() bool) bool { return u.SoonAfter(enoughAnswers, happens) }
 
-// tell lets A lock, B come, and A unlock.
+// tell lets A lock, B call Lock, and A unlock.
 func (u *usage) tell(lock property.Subject) {
 	seat := property.Seat{Path: u.Root + "/lock"}
 	a, b := u.JoinAs("A", seat), u.JoinAs("B", seat)
@@ -136,7 +136,7 @@ func (u *usage) tell(lock property.Subject) {
 		requests(b, mark))
 }
 
-// rests fails the story if a waiter that polls does not rest between two requests.
+// rests fails the story if a waiter that polls does not pause between two requests.
 func (u *usage) rests(waiting *zktest.Turn, mark int) {
 	if silently, _ := waiting.Tap.Waiting(mark); silently {
 		return

@@ -7,37 +7,37 @@ import (
 	"zklock/internal/wiretap"
 )
 
-// deed is what can be chosen to come next.
+// deed is a kind of choice.
 type deed string
 
 const (
-	passes       deed = "pass"         // the request that waits goes to the server, and is answered
-	unlocks      deed = "unlock"       // the holder leaves the critical section
-	losesRequest deed = "lose-request" // the connection breaks, and the server has not heard of the request
-	losesReply   deed = "lose-reply"   // the server has done it, the connection breaks, and the client does not know
-	crashes      deed = "crash"        // and the server ends its session
-	givesUp      deed = "give-up"      // the context that it gave to Lock ends
-	expires      deed = "expire"       // and the client lives on, and connects again
+	passes       deed = "pass"         // the pending request passes the gate, and the server answers it
+	unlocks      deed = "unlock"       // the client calls Unlock
+	losesRequest deed = "lose-request" // the connection breaks before the request reaches the server
+	losesReply   deed = "lose-reply"   // the server carries out the request, and the connection breaks before the reply
+	crashes      deed = "crash"        // the client crashes, and the server ends its session
+	givesUp      deed = "give-up"      // the context that the client passed to Lock ends
+	expires      deed = "expire"       // the session ends; the client keeps running, and connects again
 )
 
-// choice is one thing that can come next in an order. Its label is the same whenever the
-// order is played again.
+// choice is one thing that can happen next in an interleaving. Its label is the same each time the
+// interleaving is played.
 type choice struct {
 	client int
 	deed   deed
 	label  string
-	op     string // of the request that waits; "": none does
-	reads  bool   // nothing changes at the server, and for nobody but this client
+	op     string // of the pending request; "": there is none
+	reads  bool   // a request that changes nothing at the server, and nothing for other clients
 }
 
 func (c choice) isFault() bool { return c.deed != passes && c.deed != unlocks }
 
-// isRequest tells whether it is what becomes of a request.
+// isRequest reports whether the choice decides what happens to a pending request.
 func (c choice) isRequest() bool {
 	return slices.Contains([]deed{passes, losesRequest, losesReply}, c.deed)
 }
 
-// fault is the choice as a fault, whoever's it is: lose-reply create, or crash.
+// fault names a fault without its client, for example "lose-reply create" or "crash".
 func (c choice) fault() string {
 	if c.deed == losesRequest || c.deed == losesReply {
 		return string(c.deed) + " " + c.op
@@ -45,10 +45,10 @@ func (c choice) fault() string {
 	return string(c.deed)
 }
 
-// independent tells whether two choices have the same result in either order. Two reads by two
-// clients have: neither changes what the other one reads, and each watch belongs to one client.
-// This is also true if a request or a reply of the two reads is lost, because the connection that
-// breaks belongs to one client.
+// independent reports whether two choices have the same result, whichever happens first. Two reads
+// by two clients do: neither changes what the other one reads, and each watch belongs to one
+// client. This is also true if a request or a reply of the two reads is lost, because the
+// connection that breaks belongs to one client.
 func independent(a, b choice) bool {
 	bothRead := a.reads && b.reads
 	return bothRead && a.client != b.client
@@ -58,8 +58,8 @@ func isRead(op wiretap.Op) bool {
 	return slices.Contains([]wiretap.Op{wiretap.Exists, wiretap.GetData, wiretap.GetChildren}, op)
 }
 
-// choices are all things that can come next, first those of the client that came last:
-// so the first order is the one in which nobody is interrupted.
+// choices lists everything that can happen next. The choices of the client that acted last come
+// first, so in the first interleaving no client is interrupted.
 func (p *player) choices() (all []choice) {
 	turns := []int{}
 	if p.last >= 0 {
@@ -74,7 +74,7 @@ func (p *player) choices() (all []choice) {
 		all = append(all, p.steps(i)...)
 	}
 	lastCanGoOn := len(all) > 0 && all[0].client == p.last
-	if lastCanGoOn && p.switches == p.Switches { // Unbound is never reached
+	if lastCanGoOn && p.switches == p.Switches { // p.switches never reaches Unbound
 		others := func(c choice) bool { return c.client != p.last }
 		all = slices.DeleteFunc(all, others)
 	}
@@ -87,7 +87,7 @@ func (p *player) choices() (all []choice) {
 	return all
 }
 
-// steps are what a client can do next by itself.
+// steps lists what a client can do next without a fault.
 func (p *player) steps(i int) []choice {
 	c := p.clients[i]
 	c.mu.Lock()
@@ -103,7 +103,7 @@ func (p *player) steps(i int) []choice {
 	return nil
 }
 
-// faultsOf are the faults that can happen to a client.
+// faultsOf lists the faults that can happen to a client now.
 func (p *player) faultsOf(i int) (all []choice) {
 	c := p.clients[i]
 	c.mu.Lock()
@@ -130,7 +130,8 @@ func (p *player) faultsOf(i int) (all []choice) {
 	return all
 }
 
-// choice describes a choice. The caller has the client's mutex.
+// choice returns the choice of a deed for the client with this number. The caller holds the
+// client's mutex.
 func (p *player) choice(i int, d deed) choice {
 	c := p.clients[i]
 	ch := choice{client: i, deed: d, label: c.name + " " + string(d)}

@@ -16,13 +16,13 @@ import (
 	"zklock/internal/zktest"
 )
 
-// timeout is of the sessions: so long that time changes nothing in an order.
+// timeout is the session timeout, so long that it has no effect on an interleaving.
 const timeout = 30 * time.Second
 
-// patience is the explorer's with whatever it waits for.
+// patience is how long the explorer waits for anything before it reports an error.
 const patience = 20 * time.Second
 
-// A client takes the lock once. On its connection there is a gate, at which its requests wait.
+// A client takes the lock once. Its connection has a gate, at which its requests wait.
 type client struct {
 	*actor.Client
 	name    string
@@ -35,19 +35,19 @@ type client struct {
 
 	mu         sync.Mutex
 	connection int            // the number of its connection
-	isCut      bool           // that connection has been broken, and there is no other one yet
-	atServer   int            // requests at the server, without a reply
+	isCut      bool           // the connection is broken, and there is no new one yet
+	atServer   int            // requests that the server has not answered
 	pending    *wiretap.Frame // the request that waits at the gate
-	let        chan struct{}  // lets it go
-	told       int            // notifications that have come
+	let        chan struct{}  // closed to let the pending request pass
+	told       int            // notifications received
 	connects   sync.Mutex     // locked while the client must not connect
 
-	counted bool  // its token has been looked at
-	err     error // that the last call has returned
+	counted bool  // its token has been checked
+	err     error // that the last call returned
 	gaveUp  bool
-	expired bool // its session has ended, and it lives on
-	lost    bool // and it had the lock
-	faulty  bool // its line has failed
+	expired bool // its session has ended, and it did not crash
+	lost    bool // its session ended after Lock had returned a hold
+	faulty  bool // a request or a reply of it was lost
 }
 
 // newClient opens a session for a client.
@@ -55,7 +55,7 @@ func newClient(number int, lock property.Subject, servers []string, story *accou
 	c := &client{name: nameOf(number), number: number, tap: wiretap.New(), story: story, record: record}
 	c.Client = actor.NewClient(func(is actor.State) { record.becomes(number, is.Name) })
 	address := servers[0]
-	// with one alone, the library rests before it connects again
+	// With a single address, the client library pauses before it connects again.
 	several := []string{address, address, address, address}
 	session, err := lock.Open(several, timeout, c.dial)
 	if err != nil {
@@ -65,8 +65,8 @@ func newClient(number int, lock property.Subject, servers []string, story *accou
 	return c, nil
 }
 
-// dial gives each connection a gate of its own: what comes late to the gate of an old one
-// is no news.
+// dial gives each connection its own gate, so that pass can ignore frames that arrive late at the
+// gate of an old connection.
 func (c *client) dial(network, address string, limit time.Duration) (net.Conn, error) {
 	c.connects.Lock()
 	defer c.connects.Unlock()
@@ -80,7 +80,7 @@ func (c *client) dial(network, address string, limit time.Duration) (net.Conn, e
 	return c.tap.Dial(network, address, limit)
 }
 
-// pass returns when a frame may go on.
+// pass returns when a frame may pass the gate.
 func (c *client) pass(connection int, f wiretap.Frame) {
 	if f.Op == wiretap.Ping {
 		return
@@ -123,7 +123,7 @@ func (c *client) pass(connection int, f wiretap.Frame) {
 	<-let
 }
 
-// letGo lets the pending request go on.
+// letGo lets the pending request pass the gate.
 func (c *client) letGo() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,10 +133,10 @@ func (c *client) letGo() {
 	close(c.let)
 }
 
-// hangUp closes the connection. A pending request never gets to the server.
+// hangUp closes the connection. A pending request never reaches the server.
 func (c *client) hangUp() {
 	c.mu.Lock()
-	c.connection++ // what the old one still brings is no news
+	c.connection++ // from now on, pass ignores frames of the old connection
 	c.isCut = true
 	c.atServer = 0
 	let := c.let
@@ -154,28 +154,29 @@ func (c *client) hangUp() {
 	}
 }
 
-// isSettled tells whether the client has a session, and nothing is on its way to the server
-// or back.
+// isSettled reports whether the client has crashed, or is connected with a session and has a reply
+// to each request that passed the gate.
 func (c *client) isSettled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.hasCrashed() {
 		return true
 	}
-	hasSession := c.session.Conn().State() == zk.StateHasSession // it may not know yet that it is cut
+	hasSession := c.session.Conn().State() == zk.StateHasSession // the client may not yet know of a broken connection
 	isConnected := hasSession && !c.isCut
 	return isConnected && c.atServer == 0
 }
 
-// flush returns when all notifications have come that the server has sent until now: the
-// answer to a read comes behind them.
+// flush returns when the client has received all notifications that the server has sent so far: the
+// reply to a read arrives after them.
 func (c *client) flush() error {
 	_, _, err := c.session.Conn().Exists("/")
 	return err
 }
 
-// lock makes the client's lock, and calls Lock. It returns when the lock has been made, or when
-// making it has sent a request. So the locks of several clients are made one after the other.
+// lock makes the client's lock, and calls its Lock in the background. It returns when the lock has
+// been made, or when a request of the client waits at the gate, because making the lock may send
+// one. So the locks of several clients are made one after the other.
 func (c *client) lock(makeLock func() error, inside string) error {
 	made := make(chan error, 1)
 	lock := func(ctx context.Context) (held zktest.Hold, err error) {
@@ -208,21 +209,21 @@ func (c *client) lock(makeLock func() error, inside string) error {
 	return fmt.Errorf("the lock of %s is not made in time", c.name)
 }
 
-// asks tells whether a request of the client waits at the gate.
+// asks reports whether a request of the client waits at the gate.
 func (c *client) asks() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.pending != nil
 }
 
-// unlock calls Unlock.
+// unlock calls Unlock in the background.
 func (c *client) unlock() {
 	held := c.Held()
 	call := c.Unlock(func() error { return guarded(held.Unlock) })
 	go func() { c.returned("Unlock", call()) }()
 }
 
-// returned tells of a call that has come back.
+// returned notes the result of a call. The story has it unless the client has crashed.
 func (c *client) returned(call string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -232,7 +233,7 @@ func (c *client) returned(call string, err error) {
 	}
 }
 
-// guarded makes a panic an error.
+// guarded calls do, and returns a panic as an error.
 func guarded(do func() error) (err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
@@ -244,10 +245,11 @@ func guarded(do func() error) (err error) {
 
 func (c *client) hasCrashed() bool { return c.State() == actor.Crashed }
 
-// hasHold tells whether the client can call Unlock: it may have been notified that the lock is lost.
+// hasHold reports whether the client has a hold to release. It may have learned that this hold is
+// lost.
 func (c *client) hasHold() bool { return actor.IsInside(c.State()) || c.State() == actor.Told }
 
-// isDone tells whether no call is under way, and none is due.
+// isDone reports whether the client has no call under way, and will make none.
 func (c *client) isDone() bool { return c.State() == actor.Idle || c.State() == actor.Failed }
 
 // endSession makes the server end the client's session at once.
@@ -273,16 +275,17 @@ func (c *client) expire(server string) error {
 	return c.endSession(server)
 }
 
-// crash ends the client without a word to the server, and then its session.
+// crash stops the client without a request to the server, and then ends its session.
 func (c *client) crash(server string) error {
 	c.Crash()
 	c.tap.Cut()
 	c.hangUp()
-	go c.session.Close() // for the client's goroutines: the line is cut
+	go c.session.Close() // ends the client's goroutines; the cut connection lets nothing reach the server
 	return c.endSession(server)
 }
 
-// leave ends a client that has not crashed, whatever it does. Nothing more is said of it.
+// leave ends a client that has not crashed, whatever it is doing. From then on, neither the story
+// nor the record has what the client does.
 func (c *client) leave() {
 	c.Crash()
 	c.mu.Lock()

@@ -1,16 +1,25 @@
-// Package explore plays every interleaving of the requests of a few clients of a lock, with a
-// fault at every place where one can happen, and judges each. The server is a real one, and
-// the lock is the lock itself. The code calls an interleaving an order.
+// Package explore plays every interleaving of the requests of a few clients of a lock, with a fault
+// at each point where one can happen, and checks each interleaving. The server is a real ZooKeeper,
+// and the lock is its real code, not a model. Some names in the code, such as Orders, call an
+// interleaving an order.
 //
-// How one is played: each request of a client waits at a gate on its connection. When all
-// clients wait, the explorer chooses what comes next: it lets one request pass, or lets a
-// client call Unlock, or makes a fault. Then it waits until all clients wait again, and
-// chooses once more. So an interleaving is a list of choices, and the same list gives the
-// same run.
+// The package plays an interleaving as follows. Each request of a client waits at a gate on the
+// client's connection. When all clients wait, the explorer chooses what happens next: it lets one
+// request pass, makes a client call Unlock, or causes a fault. Then it waits until all clients wait
+// again, and makes the next choice. So an interleaving is a list of choices, and the same list
+// gives the same run.
 //
-// Read the files one after the other: settings.go (what is tried), client.go (a client, and its
-// gate), quiet.go (how the explorer knows that all clients wait), choice.go (what can come next),
-// player.go (one interleaving), judge.go (what is wrong with it), tree.go (all of them), part.go
-// (the processes that play them), tell.go (one as a story), recording.go (one as it passed on
-// the wire, to be drawn), mine.go (what is asked of a learner's lock).
+// Read the files in this order:
+//
+//   - settings.go: what is explored
+//   - client.go: a client and its gate
+//   - quiet.go: how the explorer knows that all clients wait
+//   - choice.go: what can happen next
+//   - player.go: one interleaving
+//   - judge.go: what is wrong with it
+//   - tree.go: all interleavings
+//   - part.go: the processes that play them
+//   - tell.go: an interleaving as a story
+//   - recording.go: an interleaving as frames on the wire, for a drawing
+//   - mine.go: what is explored of a learner's lock
 package explore

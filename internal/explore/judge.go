@@ -12,7 +12,7 @@ import (
 	"zklock/internal/lang"
 )
 
-// The invariants, by what is said when one is broken.
+// The invariants. Each constant is the message that reports a violation.
 const (
 	TwoInside   = "two clients hold the lock at once"
 	WaitsOn     = "nobody holds the lock, and a client waits forever"
@@ -25,7 +25,7 @@ const (
 	asksOn      = "a client polls without end"
 )
 
-// Chinese is what the invariants are called on a Chinese page.
+// Chinese has the message of each invariant for a Chinese page.
 var Chinese = map[string]string{
 	TwoInside:   "两个客户端同时持有锁",
 	WaitsOn:     "没有人持有锁，却有客户端永远等下去",
@@ -38,12 +38,12 @@ var Chinese = map[string]string{
 	asksOn:      "有一个客户端无休止地轮询",
 }
 
-// Gravest are the invariants, the gravest first.
+// Gravest lists the invariants, the most serious first.
 var Gravest = []string{
 	TwoInside, WaitsOn, leftBehind, tokenTooLow, hidesLoss, noReturn, notAllowed, wakesMany, asksOn,
 }
 
-// Should says, of each invariant, what a lock should do in its place.
+// Should has, for each invariant, a sentence about what a lock should do.
 var Should = map[string]lang.Text{
 	TwoInside: {
 		EN: "Two clients must never hold the lock at the same time, whichever message is lost.",
@@ -83,7 +83,8 @@ var Should = map[string]lang.Text{
 	},
 }
 
-// looksInside looks at who holds the lock. Readers may hold it together.
+// looksInside checks the clients that hold the lock, and the tokens of new holders. Only readers
+// may hold the lock at the same time. It also checks how many waiters a release has woken.
 func (p *player) looksInside(r *Run) {
 	var inside []int
 	writes := false
@@ -102,7 +103,8 @@ func (p *player) looksInside(r *Run) {
 	}
 }
 
-// looksAtToken looks whether the token of a new holder is greater than those before.
+// looksAtToken checks, once for each writer, that its token is greater than the one of the writer
+// before it.
 func (p *player) looksAtToken(r *Run, i int, c *client) {
 	isReader := i < p.Readers
 	hasToBeGreater := c.way.HasHolds() && !isReader
@@ -117,7 +119,8 @@ func (p *player) looksAtToken(r *Run, i int, c *client) {
 	p.token = token
 }
 
-// judge looks at what is left when nothing more can come.
+// judge checks the final state of an interleaving: how each client ended, and which znodes still
+// exist.
 func (p *player) judge(r *Run) error {
 	r.Ends = nil
 	for _, c := range p.clients {
@@ -150,14 +153,16 @@ func (p *player) judge(r *Run) error {
 	return nil
 }
 
-// Outcome is how an order ended in which these invariants are broken.
+// Outcome is the outcome of an interleaving that ends because it breaks these invariants.
 func Outcome(wrong []string) string { return strings.Join(wrong, "; ") }
 
-// aWhile is how long a client that waits forever is looked at: some ask once a second.
+// aWhile is how long a client that seems to wait forever is observed: some clients poll once a
+// second.
 const aWhile = 1200 * time.Millisecond
 
-// looksForTimers looks whether a client that waits forever really does, until one has been
-// seen that does. The explorer does not see a timer that somebody waits for.
+// looksForTimers checks that the clients that seem to wait forever send nothing later: the explorer
+// does not see a timer that a client waits for. A player checks this only until it has once found
+// no timer.
 func (p *player) looksForTimers() error {
 	if p.looked {
 		return nil
@@ -173,8 +178,8 @@ func (p *player) looksForTimers() error {
 	return nil
 }
 
-// end tells how an order has ended for a client, and what is wrong with that. The caller
-// has c.mu.
+// end returns how an interleaving has ended for a client, and the invariant that this breaks, or
+// "". The caller holds c.mu.
 func (c *client) end() (end lang.Text, wrong string) {
 	says := func(en, zh string) lang.Text { return lang.Of(en, zh, c.name) }
 	switch {
@@ -196,20 +201,20 @@ func (c *client) end() (end lang.Text, wrong string) {
 	return says("%v is done", "%v 完成了"), ""
 }
 
-// mayFail tells whether the error of the client's last call is one that the lock may give.
-// The caller has c.mu.
+// mayFail reports whether the lock may return the error of the client's last call. The caller holds
+// c.mu.
 func (c *client) mayFail() bool {
 	if c.gaveUp && errors.Is(c.err, context.Canceled) {
 		return true
 	}
 	givesHolds := c.way.HasHolds()
 	if givesHolds {
-		return c.lost // it promises to survive all else
+		return c.lost // the lock has to survive everything else
 	}
 	return c.expired || c.faulty
 }
 
-// leftBehind lists the znodes in the directory of whose owners none waits.
+// leftBehind lists the znodes in the directory, except those of clients that are not done.
 func (p *player) leftBehind() (left []string, err error) {
 	names, _, err := p.eye.Children(p.path)
 	if err != nil {

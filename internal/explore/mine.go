@@ -10,32 +10,33 @@ import (
 
 // An Answer is what Mine has found.
 type Answer struct {
-	Orders int      // interleavings that were played
-	All    bool     // there are no others within Mine's bounds
-	Wrong  string   // the invariant that the shortest wrong one breaks; "": all are right
-	Story  []string // of the shortest wrong one, line by line
+	Orders int      // how many interleavings were played
+	All    bool     // the time limit left no interleaving out
+	Wrong  string   // the invariant that the shortest wrong interleaving breaks; "": none is wrong
+	Story  []string // of the shortest wrong interleaving, line by line
 }
 
-// ErrAsks is for the locks whose waiters poll, in steps 1 and 2: their interleavings cannot be
-// explored.
+// ErrAsks is what Mine returns for steps 1 and 2: the waiters of their locks poll, so their
+// interleavings cannot be explored.
 var ErrAsks = errors.New("the waiters of this lock poll: the explorer has no clock, and cannot explore pauses")
 
-// mineLasts bounds Mine. It needs half of that, if nothing else goes on.
+// mineLasts is the time limit of Mine. On an idle machine Mine needs half of it.
 const mineLasts = 10 * time.Second
 
-// Mine plays interleavings of two clients of a learner's lock of a step, "3" to "6", for ten
-// seconds at most, or longer on a busy machine:
+// Mine plays interleavings of two clients of a learner's lock of a step, "3" to "6". After ten
+// seconds it begins no other one. It plays these groups, one after the other:
 //
-//   - first all that have no fault,
-//   - then those with a crash or a client that gives up, in which at most one client is interrupted,
+//   - all interleavings that have no fault,
+//   - those in which a client crashes or gives up, and at most one client is interrupted,
 //   - in steps 5 and 6 also those with any one fault, in which no client is interrupted. The locks of
 //     steps 3 and 4 do not survive a lost reply.
 //
-// In step 6 one client reads, and the other writes. Mine stops when something is wrong: then the
-// answer has the shortest interleaving that is wrong.
+// In step 6 one client reads, and the other writes. If an interleaving of a group is wrong, Mine
+// plays no further group, and the answer has the shortest interleaving that is wrong.
 //
-// The program is a test of the learner's package, which calls exercise.Check in TestLock;
-// "" is the one that runs. Below root, a znode, it leaves nothing.
+// program is the test binary of the learner's package, in which TestLock calls exercise.Check. If
+// it is "", Mine starts the running program. root is a znode. Mine creates its znodes below it, and
+// deletes them.
 func Mine(ctx context.Context, servers []string, root, step, program string) (Answer, error) {
 	readers := 0
 	if step == "6" {
@@ -81,7 +82,7 @@ func Mine(ctx context.Context, servers []string, root, step, program string) (An
 	return a, nil
 }
 
-// playMine plays the interleavings of a learner's lock.
+// playMine plays the interleavings of a learner's lock within one of Mine's bounds.
 func playMine(ctx context.Context, s Settings, step, program string) (r Result, err error) {
 	const processes = 4
 	players, err := Start(processes, s, "mine "+step, program, "-test.run", "^TestLock$")

@@ -11,39 +11,39 @@ import (
 	"zklock/internal/property"
 )
 
-// Orders are played in processes of their own: there, each goroutine is a client's, and so
-// it can be seen when all clients wait.
+// Interleavings are played in separate processes, in which no unrelated goroutines run. So the
+// explorer can see when all clients wait.
 
-// part is the name of the part that such a process has.
+// part is the name of the role that such a process has for a lock.
 func part(name string) string { return "explore:" + name }
 
-// Acts makes a process that was started to be a client of this lock, or to explore it, do
-// so: make play and make explore start the tests of the published mistakes, and of the
-// exercises, as such processes.
+// Acts makes a process act as a client of this lock, or explore it, if the process was started for
+// that. make play and make explore start the tests of the published mistakes and of the exercises
+// as such processes.
 func Acts(lock property.Subject) {
 	actor.Acts(lock)
 	process.Role(part(lock.Name), func(process.Call) any { return &Played{lock: lock} })
 }
 
-// Played is the process, as the one that has started it sees it.
+// Played is the explorer in such a process. The process that started it calls its exported methods.
 type Played struct {
 	lock   property.Subject
 	player *player
 }
 
-// Begin says what is explored.
+// Begin makes the player for these settings, with a root of its own below s.Root.
 func (p *Played) Begin(s Settings, _ *bool) (err error) {
 	p.player, err = newPlayer(p.lock, s, s.Root+"/"+rand.Text())
 	return err
 }
 
-// Play plays an order.
+// Play plays the interleaving that begins with these moments.
 func (p *Played) Play(begin []Moment, run *Run) (err error) {
 	*run, err = p.player.play(begin)
 	return err
 }
 
-// Record plays an order once more, and records it.
+// Record plays an interleaving once more, and records it.
 func (p *Played) Record(run Run, recording *Recording) error {
 	recorded := &record{}
 	p.player.record = recorded
@@ -64,7 +64,7 @@ func (p *Played) Record(run Run, recording *Recording) error {
 	return nil
 }
 
-// End is the last call, also if Begin has failed.
+// End closes the player. It is the last call, also if Begin has failed.
 func (p *Played) End(bool, *bool) error {
 	if p.player == nil {
 		return nil
@@ -72,11 +72,11 @@ func (p *Played) End(bool, *bool) error {
 	return p.player.close()
 }
 
-// A Player is a process that plays orders.
+// A Player is a process that plays interleavings, as the process that started it sees it.
 type Player struct{ process *process.Process }
 
-// Start starts so many processes of a program, with its arguments, which has the Role of
-// that name.
+// Start starts n processes that explore the lock with this name. program is started with args, and
+// has to call Acts for this lock.
 func Start(n int, s Settings, name, program string, args ...string) (players []*Player, err error) {
 	for range n {
 		child, err := process.StartAs(part(name), os.Stderr, program, args...)
@@ -97,7 +97,7 @@ func (p *Player) play(begin []Moment) (run Run, err error) {
 	return run, err
 }
 
-// Record plays an order once more, and records it.
+// Record plays an interleaving once more, and records it.
 func (p *Player) Record(run Run) (r Recording, err error) {
 	err = p.process.Call("Record", run, &r)
 	return r, err

@@ -17,50 +17,50 @@ import (
 	"zklock/internal/zktest"
 )
 
-// longest is how many choices an order can have. A lock that polls has
-// orders without end.
+// longest is the largest number of choices in an interleaving. Without it, an interleaving of a
+// lock that polls may never end.
 const longest = 100
 
-// A Moment is one at which something was chosen.
+// A Moment is a point of an interleaving at which the explorer made a choice.
 type Moment struct {
 	Choices []string
 	Taken   int
 }
 
-// A Run is an order that was played.
+// A Run is an interleaving that was played.
 type Run struct {
 	Moments  []Moment
 	Requests int         // of all clients, also the lost ones
-	Faults   []string    // what has failed, in its order
-	Wrong    []string    // what is wrong, by the invariants that it breaks; nil: nothing
-	Told     []Line      // the order
-	Outcome  string      // how it ended for each client
-	Ends     []lang.Text // the same, a sentence each; nil: it was not played further than to what is wrong
-	Covered  bool        // what can come now comes in other orders, too: so it was not played to its end
+	Faults   []string    // in the order in which they happened
+	Wrong    []string    // the invariants that it breaks; nil: none
+	Told     []Line      // the run as a story
+	Outcome  string      // how it ended for each client, or the invariants that it breaks
+	Ends     []lang.Text // how it ended, in sentences; nil: it was not played to its end
+	Covered  bool        // not played to its end, because other interleavings have the rest
 }
 
-// player plays one order after the other.
+// player plays one interleaving after the other.
 type player struct {
 	Settings
 	lock   property.Subject
-	eye    *zk.Conn // the explorer's own
-	number int      // of the order
-	looked bool     // for timers
+	eye    *zk.Conn // the explorer's own session
+	number int      // of the interleaving
+	looked bool     // looksForTimers has found no timer
 
-	// The present order:
+	// Of the present interleaving:
 	path     string // of its directory
 	story    *account
 	clients  []*client
-	last     int // the client that came last; -1: none
-	faults   int // until now
+	last     int // the client of the last choice that was no fault; -1: none
+	faults   int // so far
 	switches int
-	asleep   []choice // they come in other orders, and need not come now
-	token    int64    // of the last hold
+	asleep   []choice // choices that can be left out now, because other interleavings have them
+	token    int64    // of the last writer
 	woken    int      // the most waiters that one release has woken
-	record   *record  // of the order; nil: it is not recorded
+	record   *record  // nil: the interleaving is not recorded
 }
 
-// newPlayer connects to the server.
+// newPlayer connects to the servers, and creates the znode root.
 func newPlayer(lock property.Subject, settings Settings, root string) (*player, error) {
 	settings.Root = root
 	p := &player{Settings: settings, lock: lock}
@@ -76,13 +76,14 @@ func newPlayer(lock property.Subject, settings Settings, root string) (*player, 
 	return p, nil
 }
 
-// close ends the player, and removes what is left of its orders.
+// close deletes what is left below the player's root, and ends its session.
 func (p *player) close() error {
 	defer p.eye.Close()
 	return p.remove(p.Root)
 }
 
-// remove removes a znode and all below it: a lock may have left something beside its directory.
+// remove deletes a znode and everything below it. A lock may also have left znodes outside its
+// directory, so close deletes from the root down.
 func (p *player) remove(path string) error {
 	names, _, err := p.eye.Children(path)
 	for _, name := range names {
@@ -91,8 +92,8 @@ func (p *player) remove(path string) error {
 	return errors.Join(err, p.eye.Delete(path, -1))
 }
 
-// play plays the order that begins with these moments. After them the first choice is taken
-// each time. An error is the explorer's own.
+// play plays the interleaving that begins with these moments. After them it takes the first choice
+// each time. An error means that the explorer could not play it, not that the lock is wrong.
 func (p *player) play(begin []Moment) (r Run, err error) {
 	if err := p.enter(); err != nil {
 		return r, err
@@ -107,7 +108,7 @@ func (p *player) play(begin []Moment) (r Run, err error) {
 	return r, nil
 }
 
-// enter brings new clients to a new directory.
+// enter creates a new directory and new clients. Each client calls Lock.
 func (p *player) enter() error {
 	p.number++
 	dir := fmt.Sprintf("%s/%d", p.Root, p.number)
@@ -150,7 +151,7 @@ func (p *player) enter() error {
 	return nil
 }
 
-// lockPath is what the clients are given.
+// lockPath is the path of the lock that the clients take.
 func (p *player) lockPath() string {
 	if p.Znode {
 		return p.path + "/lock"
@@ -158,7 +159,7 @@ func (p *player) lockPath() string {
 	return p.path
 }
 
-// takesItsWay gives a client its lock.
+// takesItsWay makes a client's lock, and chooses whether the client writes or reads.
 func (p *player) takesItsWay(i int, c *client) error {
 	write, read := p.lock.Ways(c.session, p.lockPath())
 	c.way = write
@@ -171,7 +172,7 @@ func (p *player) takesItsWay(i int, c *client) error {
 	return nil
 }
 
-// leave ends the clients, and removes the directory.
+// leave ends the clients, and deletes the directory.
 func (p *player) leave() error {
 	var all sync.WaitGroup
 	for _, c := range p.clients {
@@ -183,7 +184,8 @@ func (p *player) leave() error {
 	return p.remove(p.path)
 }
 
-// playOn makes choices until there is nothing to choose.
+// playOn makes choices until none is left, an invariant is broken, or other interleavings have the
+// rest.
 func (p *player) playOn(begin []Moment) (r Run, err error) {
 	for {
 		if err := p.settle(); err != nil {
@@ -236,13 +238,14 @@ func (p *player) playOn(begin []Moment) (r Run, err error) {
 	}
 }
 
-// fallAsleep notes what need not come next: a choice that was passed over, and that is
-// independent of the one taken. It comes in the order in which it was taken.
+// fallAsleep notes the choices that can be left out next. Such a choice precedes the one taken in
+// the list, and is independent of it. In another interleaving it was taken first, and the two have
+// the same result there.
 func (p *player) fallAsleep(awake []choice, taken int) {
 	couldSleep := slices.Concat(p.asleep, awake[:taken])
 	p.asleep = nil
 	bounded := p.Switches != Unbound
-	if p.Full || bounded { // the other order may have a switch more, and not be played
+	if p.Full || bounded { // the other interleaving may need one more switch, and so not be played
 		return
 	}
 	for _, c := range couldSleep {
@@ -252,7 +255,7 @@ func (p *player) fallAsleep(awake []choice, taken int) {
 	}
 }
 
-// do makes what was chosen happen. first is the first of the choices that there were.
+// do carries out a choice. first is the first choice of the moment.
 func (p *player) do(ch, first choice) error {
 	c := p.clients[ch.client]
 	if ch.isFault() {
@@ -314,7 +317,7 @@ func (p *player) do(ch, first choice) error {
 	return nil
 }
 
-// notifications counts what has come to the clients that wait, but for one.
+// notifications counts the notifications that the waiting clients have received, except one client.
 func (p *player) notifications(butFor int) (n int) {
 	for i, c := range p.clients {
 		c.mu.Lock()
@@ -326,13 +329,13 @@ func (p *player) notifications(butFor int) (n int) {
 	return n
 }
 
-// settle returns when nothing more happens by itself: each client waits, at the gate or for
-// another client, and has all notifications.
+// settle returns when no client does anything more by itself: each one waits, at the gate or for
+// another client, and has received all notifications.
 func (p *player) settle() error {
 	flushed := false
 	pause := 20 * time.Microsecond
 	for begun := time.Now(); time.Since(begun) < patience; {
-		atRest := p.allSettled() && othersWait() && p.allSettled() // nothing has come while it looked
+		atRest := p.allSettled() && othersWait() && p.allSettled() // nothing arrived during the check
 		if !atRest {
 			time.Sleep(pause)
 			continue

@@ -1,12 +1,12 @@
 package explore
 
-// A client is at rest when none of its goroutines will do anything by itself. A lock may have
-// any number of them, and the client library has its own, so they cannot be asked one by one. Go's
+// A client is at rest when none of its goroutines will do anything by itself. A lock may have any
+// number of them, and the client library has its own, so they cannot be asked one by one. Go's
 // runtime knows their states, and shows them only in the text of its stack traces. testing/synctest
-// waits for the same condition. But for it a goroutine that waits for the network is not waiting,
-// and these servers are real. It would be simpler to wait until nothing has been sent for a while.
-// But on a busy machine that is wrong: if a client were only slow, the explorer would report that
-// it waits forever.
+// waits for the same condition. But synctest does not count a goroutine that waits for the network
+// as waiting, and these servers are real. It would be simpler to wait until nothing has been sent
+// for a while. But on a busy machine that is wrong: if a client were only slow, the explorer would
+// report that it waits forever.
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 	"slices"
 )
 
-// What a goroutine can wait for. In any other state it runs, is about to run, or sleeps:
-// it is going to do something by itself.
+// waits are the states of a goroutine that waits. In any other state it runs, is about to run, or
+// sleeps, so it is going to do something by itself.
 var waits = []string{
 	"IO wait",
 	"chan receive",
@@ -31,18 +31,18 @@ var waits = []string{
 	"sync.WaitGroup.Wait",
 }
 
-// stateOf finds the state in the first line of what Go tells of a goroutine:
-// "goroutine 12 [select, 2 minutes]:".
+// stateOf matches the state in the first line of a goroutine's stack trace, such as "goroutine 12
+// [select, 2 minutes]:".
 var stateOf = regexp.MustCompile(`^goroutine \d+ [^\[]*\[([^,\]]*)`)
 
-// parent is what stands in the stacks of goroutines that are no client's: they wait for
-// the process that has started this one.
+// parent marks the stacks of goroutines that belong to no client: they wait for the process that
+// started this one.
 var parent = []byte("net/rpc.")
 
-// othersWait tells whether each goroutine but the caller's waits for another one, or for
-// the network. It stops the world for a moment, so no goroutine is missed on its way from
-// one state to the next. If nothing is on its way on the network, nothing will happen by
-// itself. The one exception is a timer, as in time.After: its end is not foreseen.
+// othersWait reports whether each goroutine except the caller's waits for another one, or for the
+// network. It stops the world for a moment, so no goroutine is missed on its way from one state to
+// the next. If nothing is on its way on the network, nothing will happen by itself. The one
+// exception is a timer, as in time.After: othersWait does not see that it will fire.
 func othersWait() bool {
 	stacks := make([]byte, 256<<10)
 	n := runtime.Stack(stacks, true)

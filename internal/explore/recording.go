@@ -6,34 +6,34 @@ import (
 	"zklock/internal/actor"
 )
 
-// A Recording is an order, one thing after the other, for a page that draws it.
+// A Recording is an interleaving as a list of events, for a page that draws it.
 type Recording struct {
 	Path    string // of the lock
-	Znode   bool   // it is that of the lock's one znode, and not of a directory
+	Znode   bool   // Path is the lock's one znode, and not a directory
 	Clients []string
 	Seen    []Seen
-	Run     Run // as it was played for the recording
+	Run     Run // the run that was recorded
 }
 
-// A Seen is one thing that has happened in an order. It is one of these.
+// A Seen is one event of an interleaving. Exactly one of Frame, State, Choice and Znodes is set.
 type Seen struct {
-	Client int // whose frame or state it is
+	Client int // of the frame or the state
 
-	Frame  *actor.Frame     // it goes on, or is lost
+	Frame  *actor.Frame     // that passes the gate, or is lost
 	State  string           // of the client from now on
-	Choice string           // what comes next was chosen
-	Znodes map[string]int64 // what there is at the server: paths, with their sessions; nil: nobody has looked
+	Choice string           // the label of the choice that was made
+	Znodes map[string]int64 // sessions of the znodes at the server, by path; nil: this event did not look
 }
 
-// record makes a Recording. Only an order that is to be drawn is recorded: its methods do
-// nothing for nil.
+// record builds a Recording. Its methods do nothing if it is nil: only an interleaving that a page
+// draws is recorded.
 type record struct {
 	mu   sync.Mutex
 	made Recording
 	over bool
 }
 
-// begins begins the record of an order.
+// begins starts the record of an interleaving.
 func (r *record) begins(path string, isZnode bool, clients int) {
 	if r == nil {
 		return
@@ -44,10 +44,10 @@ func (r *record) begins(path string, isZnode bool, clients int) {
 	}
 }
 
-// nameOf is what a client is called: A, B and so on.
+// nameOf returns the name of a client: A, B and so on.
 func nameOf(client int) string { return string(rune('A' + client)) }
 
-// notes adds to the record.
+// notes appends an event, unless the record has ended.
 func (r *record) notes(what Seen) {
 	if r == nil {
 		return
@@ -59,7 +59,7 @@ func (r *record) notes(what Seen) {
 	}
 }
 
-// passes notes a frame of a client, which now goes on, or is lost.
+// passes notes a frame of a client that passes the gate, or is lost.
 func (r *record) passes(client int, f actor.Frame) { r.notes(Seen{Client: client, Frame: &f}) }
 
 // becomes notes the state of a client from now on.
@@ -68,7 +68,7 @@ func (r *record) becomes(client int, state string) { r.notes(Seen{Client: client
 // chooses notes a choice.
 func (r *record) chooses(choice string) { r.notes(Seen{Choice: choice}) }
 
-// looks notes what there is at the server, after a session has ended.
+// looks notes which znodes of the lock exist, after a session has ended.
 func (p *player) looks() error {
 	if p.record == nil {
 		return nil
@@ -81,7 +81,7 @@ func (p *player) looks() error {
 	return nil
 }
 
-// ends ends the record: how the clients leave is no part of it.
+// ends stops the record before the clients leave.
 func (r *record) ends() {
 	if r == nil {
 		return

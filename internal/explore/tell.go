@@ -11,34 +11,35 @@ import (
 	"zklock/internal/wiretap"
 )
 
-// A Line tells something that happened in an order.
+// A Line is a sentence about something that happened in an interleaving.
 type Line struct {
-	Choice int    // the number of the choice; 0: it is what came of the last one
-	Client string // whose it is
+	Choice int    // the number of the choice; 0: an effect of the last choice
+	Client string // the client that it is about
 	Text   lang.Text
 }
 
-// account is what happens in an interleaving, in words. It is safe for use by many goroutines.
+// account is the story of an interleaving. It is safe for use by many goroutines.
 type account struct {
-	path string // of the order's directory
+	path string // of the interleaving's directory
 
 	mu      sync.Mutex
 	lines   []Line
 	choices int
-	since   int // the lines from here on came since the last choice
+	since   int // the lines from here on are effects of the last choice
 }
 
-// sessions are what a lock may have in a name, too. A znode's number has ten digits.
+// sessions matches the session IDs that a lock may put into names. It does not match the number of
+// a znode, which has ten digits.
 var sessions = regexp.MustCompile(`[0-9a-f]{12,}`)
 
-// short is a text in which nothing differs when the order is played again: the directory has
-// always the same name, and random numbers and sessions are left out.
+// short replaces what differs when the interleaving is played again: the directory is always called
+// /lock, and random numbers and sessions are left out.
 func (s *account) short(text string) string {
 	text = strings.ReplaceAll(text, s.path, "/lock")
 	return sessions.ReplaceAllString(wiretap.WithoutGuid(text), "…")
 }
 
-// add tells what came of a choice. Paths and errors are short.
+// add adds a line about an effect of the last choice. The caller has made paths and errors short.
 func (s *account) add(client, en, zh string, args ...any) {
 	text := lang.Of(en, zh, append([]any{client}, args...)...)
 	s.mu.Lock()
@@ -46,7 +47,7 @@ func (s *account) add(client, en, zh string, args ...any) {
 	s.lines = append(s.lines, Line{Client: client, Text: text})
 }
 
-// chosen tells of a choice.
+// chosen adds a line about a choice.
 func (s *account) chosen(client, en, zh string, args ...any) {
 	s.endChoice()
 	text := lang.Of(en, zh, append([]any{client}, args...)...)
@@ -57,8 +58,8 @@ func (s *account) chosen(client, en, zh string, args ...any) {
 	s.since = len(s.lines)
 }
 
-// endChoice brings what came of the last choice into an order: clients that do something at
-// the same time are told one after the other.
+// endChoice sorts the effects of the last choice by client, because clients that act at the same
+// time add their lines in any order.
 func (s *account) endChoice() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +68,7 @@ func (s *account) endChoice() {
 	s.since = len(s.lines)
 }
 
-// told are the lines until now.
+// told returns the lines so far.
 func (s *account) told() []Line {
 	s.endChoice()
 	s.mu.Lock()
@@ -75,7 +76,7 @@ func (s *account) told() []Line {
 	return slices.Clone(s.lines)
 }
 
-// Tell is the order as a numbered story, a line each.
+// Tell returns the run as a numbered story, one sentence a line.
 func (r Run) Tell() (lines []string) {
 	for _, line := range r.Told {
 		number := "    "
@@ -87,7 +88,7 @@ func (r Run) Tell() (lines []string) {
 	return append(lines, "     "+fmt.Sprintf("In the end: %s", r.Outcome))
 }
 
-// briefly is a frame in a few words.
+// briefly describes a frame in a few words.
 func (s *account) briefly(f wiretap.Frame) lang.Text { return f.Briefly(s.short(f.Path)) }
 
 func (s *account) replied(client string, f wiretap.Frame) {

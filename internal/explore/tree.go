@@ -9,31 +9,31 @@ import (
 	"sync"
 )
 
-// A Result is what an exploration has found until now.
+// A Result is what an exploration has found so far.
 type Result struct {
-	Orders   int                // that were played to their end
-	Covered  int                // that were left, because what could come then comes in other orders, too
-	Wrong    int                // of the orders
+	Orders   int                // how many interleavings were played, without the covered ones
+	Covered  int                // how many were stopped, because other interleavings have the rest
+	Wrong    int                // how many break an invariant
 	Findings map[string]Finding // by the invariant that is broken
-	Kinds    map[Kind]Finding   // the same, and by what has failed before
-	Outcomes map[string]int     // how the orders have ended: in how many
-	Waiting  int                // beginnings of orders that have not been played
-	Runs     []Run              // all that were played, while they are few
+	Kinds    map[Kind]Finding   // the same, by the invariant and the faults of the run
+	Outcomes map[string]int     // how many interleavings ended in each way
+	Waiting  int                // branches that have not been played
+	Runs     []Run              // all runs, or none if there are more than mostKept
 }
 
-// mostKept is of how many orders all are kept: of more, none is.
+// mostKept is the largest number of runs that a Result keeps. If there are more, it keeps none.
 const mostKept = 6000
 
-// A Kind tells what is wrong in an order, and after which faults.
+// A Kind is an invariant that is broken, and the faults of the run.
 type Kind struct{ Invariant, Faults string }
 
 // A Finding is an invariant that is broken.
 type Finding struct {
-	Orders   int // in so many
-	Shortest Run // the one with the fewest choices
+	Orders   int // how many interleavings break it
+	Shortest Run // the run with the fewest choices
 }
 
-// tree is an exploration. Its branches are the beginnings of the orders that have not been
+// tree is an exploration. Its branches are the beginnings of the interleavings that have not been
 // played.
 type tree struct {
 	mu       sync.Mutex
@@ -41,11 +41,12 @@ type tree struct {
 	branches [][]Moment
 	playing  int
 	err      error
-	stumbled bool // an order has failed once, and is played again
+	stumbled bool // one interleaving has failed, and is played again
 	result   Result
 }
 
-// Explore plays all orders, one in each process at a time. It calls say after each.
+// Explore plays all interleavings. Each player plays one at a time. Explore calls say after each
+// interleaving.
 func Explore(ctx context.Context, players []*Player, say func(Result)) (Result, error) {
 	t := &tree{branches: [][]Moment{nil}}
 	t.changed = sync.NewCond(&t.mu)
@@ -69,12 +70,12 @@ func Explore(ctx context.Context, players []*Player, say func(Result)) (Result, 
 	return t.result, cmp.Or(ctx.Err(), t.err)
 }
 
-// next returns a branch: the longest, so that few wait. There is none when all orders have
-// been played, or something has failed.
+// next returns the newest branch, so that few branches wait. ok is false if all interleavings have
+// been played, or the exploration has failed or was stopped.
 func (t *tree) next(ctx context.Context) (begin []Moment, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	mayYetCome := func() bool { return len(t.branches) == 0 && t.playing > 0 } // what is played may leave some
+	mayYetCome := func() bool { return len(t.branches) == 0 && t.playing > 0 } // a running one may add branches
 	for t.err == nil && mayYetCome() {
 		t.changed.Wait()
 	}
@@ -89,8 +90,8 @@ func (t *tree) next(ctx context.Context) (begin []Moment, ok bool) {
 	return begin, true
 }
 
-// played notes an order, and the branches that leave it. One order may fail, and is played
-// again: a machine that stands still for seconds lets a session's own timers fire. The
+// played adds the result of an interleaving, and the branches that leave it. One interleaving may
+// fail, and is played again: if the machine pauses for seconds, a session's own timers fire. The
 // second failure is an error.
 func (t *tree) played(begin []Moment, run Run, err error, say func(Result)) {
 	t.mu.Lock()
@@ -140,7 +141,7 @@ func (r *Result) add(run Run) {
 	}
 }
 
-// note counts an order among those that are wrong in the same way.
+// note counts an interleaving among those that are wrong in the same way.
 func note[Way comparable](findings map[Way]Finding, way Way, run Run) {
 	f, known := findings[way]
 	f.Orders++
@@ -150,7 +151,7 @@ func note[Way comparable](findings map[Way]Finding, way Way, run Run) {
 	findings[way] = f
 }
 
-// Broken are the invariants that are broken, those first that the fewest choices break.
+// Broken lists the invariants that are broken, sorted by how few choices break them.
 func (r Result) Broken() []string {
 	byShortest := func(a, b string) int {
 		shortestA, shortestB := r.Findings[a].Shortest, r.Findings[b].Shortest
@@ -159,8 +160,8 @@ func (r Result) Broken() []string {
 	return slices.SortedFunc(maps.Keys(r.Findings), byShortest)
 }
 
-// IsShorterThan compares the numbers of choices, and of two that are equal the choices: so
-// it does not matter which order was played first.
+// IsShorterThan reports whether r has fewer choices than other. If the numbers are equal, it
+// compares the choices, so the result does not depend on which one was played first.
 func (r Run) IsShorterThan(other Run) bool {
 	if len(r.Moments) != len(other.Moments) {
 		return len(r.Moments) < len(other.Moments)

@@ -1,5 +1,5 @@
-// Package lang has what is said in two languages. The pages in a browser, and the verdicts and
-// hints of the exercises, are for English and for Chinese readers; what else a terminal prints is
+// Package lang has texts in two languages. The pages in a browser, and the verdicts and hints of
+// the exercises, are in English and in Chinese. Everything else that a terminal shows is in
 // English.
 package lang
 
@@ -15,14 +15,14 @@ type Text struct {
 	ZH string `json:"zh"`
 }
 
-// Both is one sentence in both languages, as it stands.
+// Both returns a Text of the two sentences, unchanged.
 func Both(en, zh string) Text { return Text{en, zh} }
 
-// String is the English sentence, for whatever prints a Text in a terminal.
+// String returns the English sentence, for code that prints a Text in a terminal.
 func (t Text) String() string { return t.EN }
 
-// Of puts arguments into both sentences, as fmt.Sprintf does. An argument that is a Text
-// goes into each in its own language.
+// Of formats both sentences with the arguments, as fmt.Sprintf does. If an argument is a Text, each
+// sentence gets it in its own language.
 func Of(en, zh string, args ...any) Text {
 	var inEnglish, inChinese []any
 	for _, arg := range args {
@@ -36,5 +36,5 @@ func Of(en, zh string, args ...any) Text {
 	return Text{fmt.Sprintf(en, inEnglish...), fmt.Sprintf(zh, inChinese...)}
 }
 
-// Chinese tells whether a page in the browser begins in Chinese: ZKLOCK_LANG=zh asks for it.
+// Chinese reports whether a page in the browser begins in Chinese, because ZKLOCK_LANG=zh is set.
 func Chinese() bool { return strings.HasPrefix(os.Getenv("ZKLOCK_LANG"), "zh") }

@@ -1,6 +1,6 @@
 package property
 
-// Properties are those of the matrix, in the order of the steps that introduce them.
+// Properties lists the properties of the matrix, in the order of the steps that introduce them.
 var Properties = []*Property{
 	OneHolder,
 	CrashFrees,
@@ -23,7 +23,8 @@ var Properties = []*Property{
 	Shared,
 }
 
-// EveryStep are the properties that each step's lock has, from the first step on. No step loses one.
+// EveryStep lists the properties that the lock of each step has, from the first step on. No step
+// loses one.
 var EveryStep = []*Property{
 	OneHolder,
 	GivingUp,

@@ -39,7 +39,8 @@ func connectionClosed(t *testing.T, subject Subject) {
 	assert.ErrorContains(t, err, a.Path)
 }
 
-// The lock's znode is in dir, and the server permits less and less there.
+// noPermission tests a lock whose znode is in dir. The server first permits no delete there, and
+// then no create.
 func noPermission(t *testing.T, subject Subject) {
 	z := zktest.New(t)
 	dir := z.Root + "/locks"

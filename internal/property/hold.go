@@ -52,7 +52,8 @@ var LocksAgain = New(
 		s.Holds("A locked twice with one znode, and B got the lock after the second release")
 	})
 
-// One goroutine of A holds the lock, somebody deletes its znode, and another one gets the same lock. Both unlock.
+// One goroutine of A holds the lock, somebody deletes its znode, and another goroutine of A gets
+// the same lock. Both call Unlock.
 var LostApart = New(
 	text("the Unlock of a lost hold does not affect the next hold", "丢了锁的持有者不影响下一个持有者"),
 	text("the next holder could not unlock, and its znode would block everyone",

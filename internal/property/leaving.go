@@ -52,9 +52,9 @@ var WaiterCrash = New(
 		s.Holds("B crashed in the queue; C kept waiting, and got the lock after A's release")
 	})
 
-// A holds the lock. B is cancelled while it waits, D runs into its deadline, E is cancelled while
-// its create is on its way. C must get the lock. At last only F is left. F is cancelled while its
-// create is on its way, and then while its list is.
+// A holds the lock. B is cancelled while it waits, D reaches its deadline, and E is cancelled while
+// the reply to its create is on its way. C must get the lock. In the end only F is left. F is
+// cancelled while the reply to its create is on its way, and then while the reply to its list is.
 var GivingUp = New(
 	text("giving up leaves nothing behind", "放弃等待后不留残余"),
 	text("a client that has given up would block every client behind it in the queue", "排在后面的客户端都在等一个已经离开的客户端"),
@@ -111,8 +111,8 @@ var GivingUp = New(
 		s.Holds("four clients gave up, and left nothing; the next in the queue got the lock")
 	})
 
-// A holds, B waits. B gives up while it cannot reach a server. Then B reconnects in the same session, and A
-// releases. C must get the lock.
+// A holds the lock, and B waits. B gives up while it cannot reach a server. Then B reconnects in
+// the same session, and A releases. C must get the lock.
 var GivesUpCutOff = New(
 	text("giving up while disconnected leaves nothing behind", "断线期间放弃等待，也不留残余"),
 	text("the session survives the disconnect, and so does a znode that no client uses: it blocks the lock",
@@ -149,15 +149,16 @@ var GivesUpCutOff = New(
 			waiting.Err())
 	})
 
-// GaveUp fails the story unless the client's Lock returned
-// why it ended, and the client has left nothing behind.
+// GaveUp fails the story unless the client's Lock returned the error why, and the client has left
+// nothing behind.
 func (s *Story) GaveUp(c *zktest.Member, err, why error) {
 	s.FailsIf(!errors.Is(err, why), "%s gave up, and its Lock returned %v instead of %q", c.Name, err, why)
 	isGone := s.Soon(func() bool { return len(s.left(c)) == 0 }) // a lock may clean up in the background
 	s.FailsIf(!isGone, "%s gave up, and left %v behind", c.Name, s.left(c))
 }
 
-// A holds. The reply to B's create, and then to its list, is delayed. B gives up each time before it arrives.
+// A holds the lock. The reply to B's create is delayed, and later the reply to its list. Each time
+// B gives up before the reply arrives.
 var GivesUpAtOnce = New(
 	text("a client that gives up need not wait for a reply", "放弃等待不必等响应"),
 	text("a caller with a deadline would hang while the connection is down", "设了截止时间的调用者，会一直卡到网络恢复"),
@@ -188,8 +189,8 @@ var GivesUpAtOnce = New(
 		)
 	})
 
-// A holds. B's connection breaks while B lists the queue, and then while it reads a znode. If B's
-// Lock returns an error, B must have left the queue.
+// A holds the lock. B's connection breaks while B lists the queue, and then while it reads a znode.
+// If B's Lock returns an error, B must have left the queue.
 var FailsClean = New(
 	text("an error in the wait leaves nothing behind", "等待出错后不留残余"),
 	text("the caller got an error, but its znode would become the first in the queue and block everyone",
@@ -224,7 +225,7 @@ var FailsClean = New(
 		s.Holds("B's connection broke at its list, %s; at its read, %s; nothing was left", told[0], told[1])
 	})
 
-// A holds, B waits, C waits behind B. Somebody deletes B's znode, and A releases.
+// A holds the lock, B waits, and C waits behind B. Somebody deletes B's znode, and A releases.
 var NotBeside = New(
 	text("a waiter whose znode was deleted does not get the lock while another client holds it",
 		"等待者的 znode 被删除以后，它不会在别人持锁时拿到锁"),
@@ -261,7 +262,7 @@ var NotBeside = New(
 		s.Holds("somebody deleted B's znode; B's Lock returned %q", turns[0].Err())
 	})
 
-// A holds, B waits, and B's session expires.
+// A holds the lock, B waits, and B's session expires.
 var LostWhileWaiting = New(
 	text("a waiter whose session expires returns an error or queues again", "会话过期的等待者会报错或重新排队"),
 	text("its znode and its watch no longer exist, and it would wait forever", "它的 znode 和监听器都没有了，它会永远等下去"),
@@ -309,8 +310,8 @@ var LostWhileWaiting = New(
 		s.Holds("B's session expired while it waited, and B got the lock in its new session")
 	})
 
-// saysSo ends the story of B, whose session expired while it waited, and whose Lock has returned. A lock without
-// holds knows only the session that it began with, so it may return any error.
+// saysSo ends the story of B, whose session expired while it waited, and whose Lock has returned. A
+// lock without holds knows only the session that it began with, so its Lock may return any error.
 func (s *Story) saysSo(b *zktest.Member, err error) {
 	s.FailsIf(err == nil, "B's session expired while it waited, A holds the lock, and B got it as well")
 	s.FailsIf(
@@ -323,8 +324,8 @@ func (s *Story) saysSo(b *zktest.Member, err error) {
 	s.Holds("B's session expired while it waited: its Lock returned %q, and nothing was left", err)
 }
 
-// A holds, and B tries. Then the lock is free, and B tries again, and then locks. The context of
-// each call ends after the call has returned.
+// A holds the lock, and B calls TryLock. Then the lock is free, and B calls TryLock once more, and
+// Lock. The context of each of these two calls ends after the call has returned.
 var Tries = New(
 	text("TryLock does not wait, and leaves nothing behind", "尝试加锁不等别人，也不留残余"),
 	text("a caller that must not wait would wait, or would leave a znode that blocks the queue",
@@ -366,7 +367,7 @@ var Tries = New(
 			"when the lock was free it got the lock, and kept it when its context ended", try.Err())
 	})
 
-// A holds, and B tries. B's delete is lost on its way to the server.
+// A holds the lock, and B calls TryLock. B's delete is lost on its way to the server.
 var TryLost = New(
 	text("TryLock leaves nothing behind when its delete is lost",
 		"TryLock 放弃时，即使 delete 丢失，也不留下 znode"),

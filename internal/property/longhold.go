@@ -9,9 +9,10 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A holds for two of its session's timeouts, while B waits. Then A releases, and B holds for one
-// more. If the machine paused meanwhile, or a connection broke, the connection was not healthy.
-// Then the story runs again, with other clients, whose timeout is twice as long.
+// A holds the lock for two session timeouts, while B waits. Then A releases, and B holds the lock
+// for one more. If this goes wrong, and the machine paused or a connection broke meanwhile, it says
+// nothing about the lock. Then the story runs again, with new clients whose timeout is twice as
+// long.
 var LongHold = New(
 	text("a long hold and a long wait both succeed", "长时间持锁或等待都能正常结束"),
 	text("during long work the hold is lost, or the next in the queue is never served",
@@ -32,7 +33,7 @@ var LongHold = New(
 				l = longHold{Story: part, timeout: timeout}
 				l.tell(held, waiting)
 			})
-			if s.Ctx.Err() != nil { // the part has not come to its end
+			if s.Ctx.Err() != nil { // the part was cut short
 				s.Fatalf("there was no time left for the long hold: %v", context.Cause(s.Ctx))
 			}
 			still := beat.end()
@@ -48,7 +49,7 @@ var LongHold = New(
 					l.sent[2],
 				)
 			}
-			survived := timeout / 8 // a right lock keeps its hold if nothing happens for so long
+			survived := timeout / 8 // a right lock keeps its hold if nothing happens for this long
 			isBusy := still >= survived || accident != ""
 			s.FailsIf(!isBusy, "the connection was healthy, and %s", wrong)
 			longest = max(longest, still)
@@ -62,15 +63,15 @@ var LongHold = New(
 		)
 	})
 
-// longHold is one run of that story.
+// longHold is one run of the story of LongHold.
 type longHold struct {
 	*Story
 	timeout time.Duration // of each session
 	sent    []int         // requests: by A, by B as a waiter, by B as a holder
 }
 
-// A beat finds out whether this process and the server are running, from before the hold begins. It
-// makes a write now and then, as a holder that renews a lease does.
+// A beat measures for how long this process or the server has paused since before the hold began.
+// It sends a write from time to time, as a holder that renews a lease does.
 type beat struct {
 	stop  context.CancelFunc
 	still chan time.Duration // the longest time in which nothing happened
@@ -155,7 +156,7 @@ func (l *longHold) keeps(holder *zktest.Turn, timeouts int, otherIsIn func() boo
 func (l *longHold) goBy(timeouts int, happened func() bool) (passed float64) {
 	begin := time.Now()
 	l.Await("session timeouts to go by", func() bool { // a wait for time to pass, not for a state
-		l.Moved() // a client that sends nothing is right here
+		l.Moved() // here it is right that a client sends nothing
 		passed = time.Since(begin).Seconds() / l.timeout.Seconds()
 		return happened() || passed > float64(timeouts)
 	})
@@ -165,8 +166,9 @@ func (l *longHold) goBy(timeouts int, happened func() bool) (passed float64) {
 // mayHaveSent counts the requests of a client in some session timeouts, and fails the story
 // if the client spins.
 func (l *longHold) mayHaveSent(c *zktest.Turn, mark, timeouts int, polls bool) {
-	most := int(l.timeout / (40 * time.Millisecond)) // in a timeout
-	// In a timeout: a ticker sends no more, on a slow machine without a pause.
+	most := int(l.timeout / (40 * time.Millisecond)) // requests in a session timeout
+	// In a session timeout a client with a ticker sends no more requests than this. On a slow
+	// machine it sends them without a pause.
 	often := int(l.timeout / (20 * time.Millisecond))
 	n := wiretap.Count(c.Tap.Since(mark)).All()
 	l.sent = append(l.sent, n)

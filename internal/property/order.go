@@ -101,14 +101,15 @@ func (s *Story) contend(members []*zktest.Member) (turns int, breaches chan erro
 	return rounds * len(members), breaches
 }
 
-// unlocks releases the lock of a client whose connection the story leaves alone. If its Unlock fails, the
-// lock is wrong: perhaps another client held it, too, and has released it.
+// unlocks releases the lock of a client whose connection the story leaves alone. If its Unlock
+// fails, the lock is wrong: perhaps another client also held it, and has released it.
 func (s *Story) unlocks(holder *zktest.Turn) {
 	err := holder.Unlock()
 	s.FailsIf(err != nil, "%s held the lock, and its Unlock returned: %v", holder.Name, err)
 }
 
-// oneOf returns the two turns, first the one that has got the lock: not every lock is fair.
+// oneOf waits until one of the turns has got the lock, and returns that turn first. It may be
+// either, because not every lock is fair.
 func (s *Story) oneOf(a, b *zktest.Turn) (in, out *zktest.Turn) {
 	s.Await(fmt.Sprintf("%s or %s to get the lock", a.Name, b.Name), func() bool { return a.Returned() || b.Returned() })
 	if b.Returned() {
@@ -189,8 +190,8 @@ var OnlyHolder = New(
 		s.Holds("A had lost the lock to B, and its late Unlock deleted nothing and returned %q", late)
 	})
 
-// foreign are names that are no place in a queue. Some look like one, such as the directories of
-// other locks below this one.
+// foreign lists names that have no place in a queue. Some look as if they had, such as the
+// directories of other locks below this one.
 var foreign = []string{
 	"notes", "lock-", "lock-x", "0000000000", "_c_short-lock-", "_c_", "-", "lock-0000000000-old",
 	"block-0", "my-lock-2", "x__READ__0", "x__WRIT__1",
@@ -312,7 +313,8 @@ var ManyShare = New(
 		s.Holds("%d goroutines had %d turns with one lock, and two of them never held it at once", goroutines, turns)
 	})
 
-// A holds, B waits, and somebody writes into their znodes. B gives up, A releases.
+// A holds the lock, B waits, and somebody writes into their znodes. Then B gives up, and A
+// releases.
 var WhateverIsInIt = New(
 	text("a znode is deleted, whatever its data", "无论写了什么数据，znode 都能删除"),
 	text("a znode with data that somebody wrote into it would stay forever", "有人往 znode 里写了数据，它就再也删不掉"),
@@ -343,7 +345,7 @@ var WhateverIsInIt = New(
 		s.Holds("somebody wrote into %v; one gave up, one released, and nothing was left", written)
 	})
 
-// gone fails the story if the znode is not deleted.
+// gone fails the story unless the znode is soon deleted.
 func (s *Story) gone(znode, why string) {
 	gone := s.Soon(func() bool {
 		_, there := s.Owner(znode)
@@ -370,7 +372,7 @@ var UnlockTooMany = New(
 		s.Holds("Unlock without the lock returned %q", s.subject.NotHeld)
 	})
 
-// A holds, and somebody deletes its znode.
+// A holds the lock, and somebody deletes its znode.
 var LostTold = New(
 	text("Unlock reports that the lock was lost", "锁丢失时，Unlock 会报告"),
 	text("the caller would believe that no other client has held the lock meanwhile", "调用者会以为，其间没有别的客户端持有过锁"),

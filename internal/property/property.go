@@ -1,10 +1,9 @@
-// Package property is the one list of properties that every lock of this
-// repository is checked for: the steps, the exercises, the published mistakes
-// and the client's own zk.Lock.
+// Package property is the one list of properties that every lock of this repository is checked for:
+// the steps, the exercises, the published mistakes and the client's own zk.Lock.
 //
-// A property is checked by a story. Its faults and interleavings are arranged
-// on the wire, not hoped for. Its verdict comes with evidence: a count, a path
-// or an order, as the server or the wire saw it.
+// A property is checked by a story. The story arranges its faults and interleavings on the wire,
+// and does not wait for them to happen by chance. Its verdict has evidence: a count, a path or an
+// order, as the server or the wire saw it.
 package property
 
 import (
@@ -26,18 +25,18 @@ import (
 // A Property is something that a good lock has.
 type Property struct {
 	Name     lang.Text
-	Why      lang.Text // one line: what goes wrong without it. A step's test may print it
-	Question lang.Text // one that leads to the answer
+	Why      lang.Text // what goes wrong without it, in one line, which a step's test may print
+	Question lang.Text // that leads a learner to the answer
 	tell     func(*Story)
 	onThree  bool // it is checked on three servers, one of which lags
 }
 
 func (p *Property) String() string { return p.Name.EN }
 
-// text is a sentence in both languages.
+// text makes a sentence in both languages.
 var text = lang.Both
 
-// New makes a property. Its story shows whether a lock has it.
+// New makes a property. The story tell shows whether a lock has it.
 func New(name, why, question lang.Text, tell func(*Story)) *Property {
 	return &Property{Name: name, Why: why, Question: question, tell: tell}
 }
@@ -72,7 +71,7 @@ type Line struct {
 	Died   time.Time // when it crashed, if it did
 }
 
-// String is the result in a sentence.
+// String returns the result as a sentence.
 func (r Result) String() string {
 	return fmt.Sprintf("%s %s: %s", r.Verdict, r.Property, r.Evidence)
 }
@@ -92,8 +91,9 @@ func checkFor(patience time.Duration, server *zkserver.Server, subject Subject, 
 	return check(context.Background(), patience, server, subject, property, play)
 }
 
-// CheckUntil is Check for a lock that may hang. The story reaches its verdict before ctx ends and
-// while something moves, and CheckUntil does not wait for what it leaves behind.
+// CheckUntil is Check for a lock that may hang. The story has no verdict if it needs longer than
+// ctx, or if nothing moves for patience. CheckUntil does not wait for what the story leaves
+// running.
 func CheckUntil(
 	ctx context.Context,
 	patience time.Duration,
@@ -108,15 +108,15 @@ func CheckUntil(
 // beside others, and for writing by one that runs alone.
 var company sync.RWMutex
 
-// Beside asks for a verdict, perhaps while other stories of this process run.
+// Beside returns the result of ask, and may run ask while other stories of this process run.
 func Beside(ask func() Result) Result {
 	company.RLock()
 	defer company.RUnlock()
 	return ask()
 }
 
-// OrAlone returns the result. If it has no verdict, OrAlone asks once more, while this process runs
-// no other story: a slow machine is never the lock's fault.
+// OrAlone returns the result if it has a verdict. Otherwise it calls ask once more, while this
+// process runs no other story, because a slow machine is never the lock's fault.
 func (r Result) OrAlone(ask func() Result) Result {
 	if r.Verdict != Stuck {
 		return r
@@ -233,7 +233,7 @@ type Story struct {
 	*zktest.Zoo
 	subject Subject
 	path    string // of the lock
-	dir     string // in which its znodes are
+	dir     string // the directory of its znodes
 	result  Result
 	members []*zktest.Member // in the order in which they joined
 	lag     *zktest.Lag      // of a property that is checked on three servers
@@ -251,7 +251,8 @@ func (s *Story) Fails(evidence string, args ...any) {
 	s.verdict(No, evidence, args)
 }
 
-// accident describes what has happened to a client and was not caused by the story.
+// accident describes something that happened to a client and that the story did not cause, or
+// returns "".
 func (s *Story) accident() string {
 	for _, m := range s.members {
 		if accident := m.Accident(); accident != "" {
@@ -276,7 +277,7 @@ func (s *Story) verdict(v Verdict, evidence string, args []any) {
 	s.FailNow()
 }
 
-// in is the path to give to a lock whose znodes are to be in dir.
+// in returns the path of a lock whose znodes are in dir.
 func (s *Story) in(dir string) string {
 	if s.subject.Znode {
 		return dir + "/lock"
@@ -284,7 +285,8 @@ func (s *Story) in(dir string) string {
 	return dir
 }
 
-// apart runs a part of the story that ends where it fails, and returns the evidence.
+// apart runs a part of the story, and returns its evidence, or "". If the part fails, only the part
+// ends, and not the story.
 func (s *Story) apart(tell func(part *Story)) (wrong string) {
 	part := *s
 	err := zktest.Tell(func(t zktest.T) {
@@ -297,7 +299,7 @@ func (s *Story) apart(tell func(part *Story)) (wrong string) {
 	return part.result.Evidence
 }
 
-// lines returns what has passed until now.
+// lines returns what has passed on each client's connection so far.
 func lines(zoo *zktest.Zoo) (all []Line) {
 	for _, line := range zoo.Lines() {
 		frames := line.Tap.Frames()
@@ -328,7 +330,7 @@ func lastAsked(lines []Line) string {
 	return strings.Join(all, "; ")
 }
 
-// short removes the test's own random root from paths: it tells a reader nothing.
+// short removes the test's random root from paths, because it means nothing to a reader.
 func short(zoo *zktest.Zoo, text string) string { return strings.ReplaceAll(text, zoo.Root, "") }
 
 // Join brings a new client to the lock.
@@ -370,8 +372,8 @@ func (s *Story) queue(members ...*zktest.Member) []*zktest.Turn {
 	return turns
 }
 
-// mustWait fails the story if a client that must wait has returned. Then it holds the lock beside
-// another client, or got an error.
+// mustWait fails the story if the call of a client that must wait has returned. Then the client
+// holds the lock together with another client, or it got an error.
 func (s *Story) mustWait(t *zktest.Turn, how zktest.Wait, what string, args ...any) {
 	if how != zktest.Returned {
 		return

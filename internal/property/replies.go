@@ -350,7 +350,8 @@ func (s *Story) keepsBusy(m *zktest.Member) {
 // connection. Nothing shows that it has. If it takes longer, the story checks a plain request.
 const fewAnswers = 5
 
-// A holds, B waits. B's connection breaks at each kind of request of its wait.
+// A holds the lock, and B waits. B's connection breaks once at each kind of request that B sends
+// while it waits.
 var LineBreaks = New(
 	text("a broken connection does not end the wait", "断线不会结束等待"),
 	text("each short outage would send callers to the end of the queue, or end their Lock with an error",
@@ -437,7 +438,7 @@ var LaggingServer = onThree(New(
 		)
 	}))
 
-// onThree is a property that is checked on three servers, one of which lags.
+// onThree marks a property that is checked on three servers, one of which lags.
 func onThree(p *Property) *Property {
 	p.onThree = true
 	return p

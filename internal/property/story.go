@@ -20,7 +20,8 @@ func (s *Story) letIn(t *zktest.Turn, because string, args ...any) {
 	s.FailsIf(t.Err() != nil, "%s, and %s's Lock returned: %v", why, t.Name, t.Err())
 }
 
-// queueNow ends a sentence with the queue. A lock that is one znode has none.
+// queueNow returns the end of a sentence, which names the queue. For a lock that is one znode it is
+// empty.
 func (s *Story) queueNow() string {
 	if s.subject.Znode {
 		return ""
@@ -50,7 +51,7 @@ func comesToAStop(call *zktest.Turn, trap *wiretap.Trap, mark int) bool {
 	return silently || polls
 }
 
-// left lists the znodes that a client has created and that still exist, but no directories.
+// left lists the znodes that a client has created and that still exist, except directories.
 func (s *Story) left(c *zktest.Member) []string {
 	made := c.Tap.Done(wiretap.Create)
 	return slices.DeleteFunc(slices.Clone(made), func(path string) bool {
@@ -60,7 +61,8 @@ func (s *Story) left(c *zktest.Member) []string {
 	})
 }
 
-// says fails the story unless err is an error of the wanted kind, if any, with all the words.
+// says fails the story unless err is an error, is want if want is not nil, and contains all the
+// words.
 func (s *Story) says(call string, err, want error, words ...string) {
 	isAnotherKind := want != nil && !errors.Is(err, want)
 	s.FailsIf(err == nil || isAnotherKind, "%s returned %v; wanted: %v", call, err, want)

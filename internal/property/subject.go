@@ -25,12 +25,12 @@ type Subject struct {
 	// Open makes the session that a lock is made from.
 	Open func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error)
 
-	// Ways are the ways to take the lock at path: to write, and, if not nil, to read. If the session
-	// is nil, the lock is made from the nil of its own kind.
+	// Ways returns the ways to take the lock at path: as a writer, and, if not nil, as a reader. If
+	// the session is nil, the lock is made from a nil session of its own type.
 	Ways func(s zktest.Session, path string) (write zktest.Way, read *zktest.Way)
 
 	Znode   bool  // the path is that of the lock's one znode, and not of a directory
-	NotHeld error // what one Unlock too many returns
+	NotHeld error // what an extra Unlock returns
 
 	elsewhere func(z *zktest.Zoo, path string) (token int64) // a turn in another process; nil if there is none
 
@@ -133,7 +133,7 @@ func (s Subject) Elsewhere(test string) Subject {
 	s.elsewhere = func(z *zktest.Zoo, path string) (token int64) {
 		args := append([]string{"-test.run", pattern, path}, z.Servers()...)
 		cmd := process.InRole(role, exec.CommandContext(z.Ctx, os.Args[0], args...))
-		_, err := cmd.StdinPipe() // stays open until the process has ended: it ends with this one
+		_, err := cmd.StdinPipe() // the new process ends when this pipe is closed
 		var said []byte
 		if err == nil {
 			said, err = cmd.Output()
@@ -165,8 +165,9 @@ func (s Subject) oneTurn(args []string) error {
 	return held.Unlock()
 }
 
-// Reading is the subject whose clients read and write in turn. If first, the first client of a
-// story, the third and so on are readers; otherwise all the others are.
+// Reading returns the subject with clients that read and write in turn. If first is set, the first
+// client of a story, the third and so on are readers. Otherwise the second, the fourth and so on
+// are.
 func Reading(subject Subject, first bool) Subject {
 	if first {
 		subject.Name += ", readers and writers"

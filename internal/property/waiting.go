@@ -17,7 +17,7 @@ var SilentWait = New(
 		"谁能通知等待者，让它不必轮询？一个监听器会通知几次？"),
 	func(s *Story) {
 		const clients, pings = 5, 2
-		const plainly = 20                                     // requests
+		const plainly = 20                                     // more requests show that the clients poll
 		_, waiters := s.crowd(clients, 2*zktest.MortalTimeout) // short, because the pings are the clock
 		began, count := time.Now(), s.Count(waiters...)
 		marks, enough := map[*zktest.Turn]int{}, map[*zktest.Turn]int{}
@@ -46,7 +46,7 @@ var SilentWait = New(
 		s.Holds("%d waiters sent 0 requests between %d pings", clients, pings)
 	})
 
-// Five wait, the holder releases: how many are notified?
+// Five clients wait, and the holder releases. The story counts the notifications that they get.
 var WakesOne = New(
 	text("a release wakes one", "一次释放只唤醒一个"),
 	text("every waiter wakes up and lists the queue, and all but one sleep again: the herd effect",
@@ -66,7 +66,8 @@ var WakesOne = New(
 		s.Holds("one release sent 1 notification to %d waiters", len(waiters))
 	})
 
-// Five wait. Two of them give up, each with a waiter behind it. Then the holder releases: how many are notified?
+// Five clients wait. Two of them give up, each with a waiter behind it. Then the holder releases,
+// and the story counts the notifications.
 var WakesOneLater = New(
 	text("when a waiter has left, a release still wakes one", "有等待者离开后，一次释放仍只唤醒一个"),
 	text("each waiter that gives up makes the herd larger again", "每有一个等待者放弃，被一起唤醒的就又多一个"),
@@ -120,7 +121,7 @@ func (s *Story) firstIn(waiters []*zktest.Turn) (in *zktest.Turn, others []*zkte
 	return waiters[at], slices.Concat(waiters[:at], waiters[at+1:])
 }
 
-// Five wait, a sixth arrives: how many are notified?
+// Five clients wait, and a sixth arrives. The story counts the notifications that the five get.
 var ArrivalWakesNobody = New(
 	text("an arrival wakes nobody", "新来者不唤醒任何人"),
 	text("a new client at the end of the queue wakes every waiter", "队尾来了一个客户端，却惊动了整个队列"),
@@ -157,9 +158,9 @@ func (s *Story) crowd(n int, timeout time.Duration) (holder *zktest.Turn, waitin
 	return holder, waiting
 }
 
-// A holds, B waits. C arrives. Its third request, which is the one that
-// sets a watch on a single znode, is held back until B, which C would
-// watch, has left with its session. Then A releases and C is served.
+// A holds the lock, and B waits. Then C arrives. C's third request is the one that sets a watch on
+// a single znode. It is held back until B, whose znode C would watch, has closed its session. Then
+// A releases, and C gets the lock.
 var NoWatchLeft = New(
 	text("no watch is left behind", "不遗留监听器"),
 	text("watches that can never fire fill the server's memory", "永远不会触发的监听器会占满服务器的内存"),
@@ -219,14 +220,16 @@ var ReleaseSeen = New(
 		s.Holds("A released while B's second, third and fourth request was on its way, and B got the lock each time")
 	})
 
-// mustWaitUnsettled is mustWait for a call that cannot settle.
+// mustWaitUnsettled is mustWait for a call that cannot settle, because a request of it is held
+// back.
 func (s *Story) mustWaitUnsettled(t *zktest.Turn, when string) {
 	if t.Returned() {
 		s.mustWait(t, zktest.Returned, "%s", when)
 	}
 }
 
-// A holds, B waits and is disconnected, and A releases. B's session lives on.
+// A holds the lock, and B waits. B is disconnected, A releases, and B connects again in the same
+// session.
 var ReleasedWhileCutOff = New(
 	text("no release is missed while the connection is down", "断线期间的释放也不会错过"),
 	text("the waiter would wait for a notification that was never sent to it", "这个通知从来没有发给等待者，等待者却一直在等它"),
@@ -245,7 +248,7 @@ var ReleasedWhileCutOff = New(
 		s.Holds("A released while B was disconnected, and B got the lock when it was connected again")
 	})
 
-// A has held the lock, and has released it.
+// A has held the lock and released it. The story counts the requests that A sends after that.
 var QuietAfter = New(
 	text("a client without the lock sends nothing", "不持锁就不发请求"),
 	text("a process that released its locks long ago would still send requests for them",

@@ -1,5 +1,5 @@
-// Package steps has the six steps' locks, each in the one shape that package property
-// gives it, and two that stand beside them: step 3's lock without a queue, and the Go client's own.
+// Package steps has the locks of the six steps, each as a property.Subject, and two other ones:
+// step 3's lock without a queue, and the client library's own lock.
 package steps
 
 import (
@@ -17,7 +17,7 @@ import (
 	sharedlock "zklock/step06_shared_lock"
 )
 
-// All are the six steps' locks, in order.
+// All lists the locks of the six steps, in order.
 var All = []property.Subject{
 	property.Over("step 1", plainnode.New),
 	property.Over("step 2", sequentialspin.New),
@@ -27,10 +27,10 @@ var All = []property.Subject{
 	property.OverHolds("step 6", openShared, sharedlock.New),
 }
 
-// Step is the lock of a step, from 1.
+// Step returns the lock of a step, counted from 1.
 func Step(number int) property.Subject { return All[number-1] }
 
-// Beside them stand step 3's lock without a queue, and the Go client's own.
+// Watched is step 3's lock without a queue. Client is the client library's own lock.
 var (
 	Watched = property.Over("step 3w", childrenwatch.NewWatched)
 	Client  = property.Over("zk.Lock", property.ClientLock)
@@ -45,7 +45,8 @@ func openShared(servers []string, timeout time.Duration, dial zk.Dialer) (*share
 	return sharedlock.Open(servers, timeout, clientOptions(dial)...)
 }
 
-// clientOptions are for a crowd of clients: each keeps little, and says nothing in a log.
+// clientOptions returns options for tests with many clients: each client has small buffers, and
+// writes no log.
 func clientOptions(dial zk.Dialer) []func(*zk.Conn) {
 	return []func(*zk.Conn){
 		zk.WithDialer(dial),

@@ -139,7 +139,7 @@ func (t *Tap) Idle() bool {
 }
 
 // Waiting reports how the client waits at this moment, judged by the record since a Mark. Silently:
-// its last request has been answered and set a watch that has not fired, and no frame stands before
+// its last request has been answered and set a watch that has not fired, and no frame waits before
 // a gate. Polling: its last request was sent three times, and from the first of these on it has set
 // no watch.
 func (t *Tap) Waiting(mark int) (silently, polling bool) {

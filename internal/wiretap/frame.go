@@ -140,14 +140,15 @@ func readReply(b []byte, asked func(xid int32) Frame) Frame {
 	return f
 }
 
-// A watch is one as the server keeps it: getData and exists share a table.
+// watch is an entry in the server's tables of watches. The watches of getData and exists share a
+// table.
 type watch struct {
 	path     string
 	children bool
 }
 
-// readWatches decodes what a setWatches request sets again: three lists of
-// paths, of data, of existence and of children.
+// readWatches decodes what a setWatches request sets again: three lists of paths, for data, for
+// existence and for children.
 func readWatches(b []byte) (set []watch) {
 	r := bytes.NewReader(b[4:])
 	read[int32](r) // xid

@@ -240,8 +240,8 @@ func (tr *Trap) waitsFor(f *Frame) bool {
 // second call does nothing.
 func (tr *Trap) Let() { tr.once.Do(func() { close(tr.let) }) }
 
-// conn is one tapped connection. The client writes one whole frame a Write and
-// reads from one goroutine.
+// conn is one tapped connection. The client writes one whole frame per Write, and reads from one
+// goroutine.
 type conn struct {
 	net.Conn
 	tap    *Tap
@@ -254,9 +254,9 @@ type conn struct {
 	unread  []byte
 
 	gate     *gate        // nil: frames do not wait
-	up, down chan waiting // before the gate
-	before   int          // with tap.mu: frames there
-	arrived  chan []byte  // behind it
+	up, down chan waiting // frames that wait before the gate
+	before   int          // with tap.mu: how many frames wait there
+	arrived  chan []byte  // frames that have passed the gate
 }
 
 // pass records a frame. It returns the trap that the frame springs, or nil, and how long a frame

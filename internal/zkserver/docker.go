@@ -21,13 +21,12 @@ import (
 
 var errNoDocker = errors.New("no Docker daemon answers")
 
-// image is the container image: ZK_IMAGE, or the official one.
+// image returns the container image: ZK_IMAGE, or the official one.
 func image() string {
 	return cmp.Or(os.Getenv("ZK_IMAGE"), "zookeeper:3.9.3")
 }
 
-// repairDocker returns the command that helps against an error of findDocker,
-// or of the start.
+// repairDocker returns the command that may repair an error of findDocker, or of the start.
 func repairDocker(err error) string {
 	if errors.Is(err, errNoDocker) {
 		return "sudo systemctl start docker"
@@ -35,17 +34,17 @@ func repairDocker(err error) string {
 	return "docker pull " + image()
 }
 
-// findDocker finds a Docker daemon that answers and has the image, which it has
-// pulled if need be.
+// findDocker finds a Docker daemon that answers, and pulls the image if the daemon does not have
+// it.
 func findDocker(ctx context.Context) (launcher, error) {
-	log.SetDefault(log.NewNoopLogger()) // the library talks a lot
+	log.SetDefault(log.NewNoopLogger()) // the library writes a long log
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	provider, err := testcontainers.NewDockerProvider()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoDocker, err)
 	}
-	defer provider.Close() // its idle connections: it can be used again
+	defer provider.Close() // closes idle connections: its client can be used again
 	daemon := provider.Client()
 	if _, err := daemon.Ping(ctx, client.PingOptions{}); err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoDocker, err)
@@ -63,8 +62,8 @@ func findDocker(ctx context.Context) (launcher, error) {
 	if host == "localhost" { // it may mean ::1, which Docker maps separately
 		host = "127.0.0.1"
 	}
-	// The containers reach this machine at their gateway. With Docker Desktop that is an
-	// address of another machine, and a name leads from there to this one.
+	// The containers reach this machine at their gateway. With Docker Desktop, the gateway is an
+	// address of another machine. There, containers reach this machine by a name.
 	listen, calls := gateway, gateway
 	listener, err := net.Listen("tcp", net.JoinHostPort(gateway, "0"))
 	if err != nil {
@@ -82,11 +81,11 @@ func findDocker(ctx context.Context) (launcher, error) {
 	}.start, nil
 }
 
-// container is a server that runs in a container of the image. Its ports have the same
-// numbers on the Docker host.
+// container is a server that runs in a container of the image. Its ports have the same numbers on
+// the Docker host.
 //
-// Its configuration is a file and not ZOO_... variables, so that any image
-// will do whose ZooKeeper reads /conf/zoo.cfg, not the official one alone.
+// It is configured by a file and not by ZOO_... variables, so any image works whose ZooKeeper reads
+// /conf/zoo.cfg, and not only the official one.
 //
 // If this process is killed, testcontainers' own container, Ryuk, removes it, unless
 // TESTCONTAINERS_RYUK_DISABLED is set.
@@ -156,7 +155,7 @@ func (c *container) log(ctx context.Context) string {
 	return string(text)
 }
 
-// answers is how long the daemon may take for what it does at once on a quiet machine.
+// answers is how long the daemon may take for a request that it answers at once on a quiet machine.
 const answers = time.Minute
 
 func (c *container) kill() error {
@@ -165,7 +164,7 @@ func (c *container) kill() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answers)
 	defer cancel()
-	_, _ = c.daemon.ContainerKill(ctx, c.GetContainerID(), client.ContainerKillOptions{}) // fails if it has ended already
+	_, _ = c.daemon.ContainerKill(ctx, c.GetContainerID(), client.ContainerKillOptions{}) // fails if it has ended
 	ended := c.daemon.ContainerWait(ctx, c.GetContainerID(), client.ContainerWaitOptions{})
 	select {
 	case <-ended.Result:
@@ -175,8 +174,8 @@ func (c *container) kill() error {
 	}
 }
 
-// pause tries again: with cgroups of version 1 and on a busy machine, runc sometimes says that it
-// is "unable to freeze" the container, and leaves it running.
+// pause retries, because with cgroups of version 1 and on a busy machine, runc sometimes says that
+// it is "unable to freeze" the container, and leaves it running.
 func (c *container) pause() error {
 	ctx, cancel := context.WithTimeout(context.Background(), answers)
 	defer cancel()

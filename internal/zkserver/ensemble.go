@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Ensemble is three real ZooKeeper servers, or another odd number, that together are
-// one. A majority of them can serve without the others.
+// Ensemble is three real ZooKeeper servers, or another odd number, that serve together. A majority
+// of them can serve without the others.
 type Ensemble struct {
 	*Server         // all of them: Stop ends them; Word and Mntr ask the first, a Peer has its own
 	Members []*Peer // by their ID: 1, 2, 3 …
@@ -23,10 +23,10 @@ type Ensemble struct {
 	network *network
 }
 
-// Peer is one member of an Ensemble: a server on a machine of its own. Its
-// methods are not for use by two goroutines at once; those of two Peers are.
+// Peer is one member of an Ensemble: a server on a machine of its own. Two goroutines must not call
+// methods of the same Peer at the same time. They may call methods of two Peers.
 type Peer struct {
-	*Server // at its own address alone; its Stop does nothing
+	*Server // only at its own address; its Stop does nothing
 	ID      int
 
 	Observes bool // it has no vote
@@ -38,32 +38,34 @@ type Peer struct {
 	rejoin  []func() // not nil: it is partitioned
 }
 
-// Config is what a private server's configuration has besides the usual.
+// Config is what the configuration of a private server has in addition to the usual lines.
 type Config struct {
-	Lines []string          // of each one's zoo.cfg; they win over the usual ones
+	Lines []string          // for the zoo.cfg of each server; they override the usual lines
 	Data  map[string]string // texts by name, for the folder where the server keeps its data
 
 	Observers int  // how many of the servers, the last ones, have no vote
-	Behind    bool // these hear of the leader through server 1, which must not lead, by its observerMasterPort
+	Behind    bool // the observers reach the leader through server 1, which must not lead, at its observerMasterPort
 }
 
-// StartEnsemble starts n servers, and returns when each one serves, as leader or as
-// follower. lines go into each one's zoo.cfg and win over the usual ones.
+// StartEnsemble starts n servers, and returns when each one serves, as leader or as follower. lines
+// go into the zoo.cfg of each server, and override the usual lines.
 //
-// They are processes of a local installation, or else containers, as ZK_BACKEND says. A
-// server that exists already is none of them. They end with this process.
+// The servers are processes of a local installation, or else containers. ZK_BACKEND can force one
+// of the two. StartEnsemble never uses a server that already runs. The servers end with this
+// process.
 func StartEnsemble(ctx context.Context, n int, lines ...string) (*Ensemble, error) {
 	return StartEnsembleWith(ctx, n, Config{Lines: lines})
 }
 
-// StartEnsembleWith is StartEnsemble for servers with more additions. n is all of
-// them, the observers, too.
+// StartEnsembleWith is StartEnsemble with more additions to the configuration. n includes the
+// observers.
 func StartEnsembleWith(ctx context.Context, n int, config Config) (*Ensemble, error) {
 	return start(ctx, n, config, local, docker)
 }
 
-// launch runs a server for every three ports: for clients, and for the other servers.
-// What one sends to another goes through a network in this process, which can hold it.
+// launch runs a server for every three ports: one port is for clients, and two are for the other
+// servers. What one server sends to another passes through a network in this process, which can
+// hold it.
 func (p place) launch(ctx context.Context, ports []int, config Config) (*Ensemble, error) {
 	n := len(ports) / 3
 	e := &Ensemble{Server: &Server{}, network: newNetwork(n, p)}
@@ -123,13 +125,13 @@ func (e *Ensemble) prepare(p place, ports []int, config Config) error {
 	return nil
 }
 
-// membership tells one server in its zoo.cfg who the servers are, and how it
+// membership returns the lines of a server's zoo.cfg that name all servers, and say how this server
 // reaches the others.
 func (e *Ensemble) membership(m *Peer, config Config, quorum, election []int) (lines []string, err error) {
-	// Both limits are in ticks. A follower may be silent for a second. In a server's first
-	// election two can come to lead, if one server starts later than the others. The one
-	// that nobody follows gives up after initLimit, and nothing serves before that: a test
-	// that needs patient servers makes syncLimit longer, and not this.
+	// Both limits are in ticks. A follower may be silent for a second. In a server's first election
+	// two servers can become leaders, if one server starts later than the others. The leader that
+	// no server follows gives up after initLimit, and until then no server serves. So a test that
+	// needs patient servers makes syncLimit longer, and not initLimit.
 	lines = []string{"initLimit=20", "syncLimit=10"}
 	if m.Observes {
 		lines = append(lines, "peerType=observer")
@@ -137,8 +139,8 @@ func (e *Ensemble) membership(m *Peer, config Config, quorum, election []int) (l
 	listensOrCalls := m.ID == 1 || m.Observes
 	namesMasterPort := config.Behind && listensOrCalls // server 1 listens at it, and the observers call it
 	for i := range quorum {
-		// A server tells the others where to call it back. They ignore
-		// 0.0.0.0 and do so where their own configuration says.
+		// A server tells the others at which address they can call it back. They ignore 0.0.0.0,
+		// and use the address in their own configuration.
 		host, ports := "0.0.0.0", []int{quorum[i], election[i]}
 		if i+1 != m.ID {
 			host = e.network.gateway
@@ -172,19 +174,18 @@ func StartAgain(ctx context.Context, members []*Peer) (err error) {
 			err := m.Restart(ctx)
 			restarted <- err
 			if err != nil {
-				cancel() // no other will be ready
+				cancel() // no other member will be ready
 			}
 		}()
 	}
 	for range members {
-		err = cmp.Or(err, <-restarted) // the first: the others may have failed for it
+		err = cmp.Or(err, <-restarted) // the first one: it may have caused the others
 	}
 	return err
 }
 
-// CutOff parts the server from the other members, as a network does that is
-// partitioned: nothing passes, either way, and no connection is closed by it.
-// Clients still reach the server.
+// CutOff partitions the server from the other members: nothing passes in either direction, and
+// CutOff closes no connection. Clients still reach the server.
 func (m *Peer) CutOff() {
 	if m.rejoin == nil {
 		for ends, link := range m.network.links {
@@ -203,26 +204,27 @@ func (m *Peer) Rejoin() {
 	m.rejoin = nil
 }
 
-// Overhear calls hear with what one member sends to another, from now on, in the
-// pieces in which it passes. Nil ends it.
+// Overhear calls hear, from now on, with each piece of data that one member sends to another, when
+// it passes. A nil hear ends this.
 func (e *Ensemble) Overhear(from, to *Peer, hear func(b []byte)) {
 	link := e.network.links[[2]int{from.ID, to.ID}]
 	link.pass(func() { link.hear = hear })
 }
 
-// Hold stops all that one member sends to another, until release; what the
-// other sends back still passes.
+// Hold stops everything that one member sends to another, until release is called. What the other
+// member sends back still passes.
 func (e *Ensemble) Hold(from, to *Peer) (release func()) {
 	return e.network.links[[2]int{from.ID, to.ID}].hold()
 }
 
-// What a member says it is, if it serves.
+// The roles that a member with a vote reports, if it serves.
 const (
 	leads   = "leader"
 	follows = "follower"
 )
 
-// role asks the member what it is at present, and how many follow it.
+// role asks a member for its present role, and how many followers it has. If it does not serve, the
+// role is "".
 func (m *Peer) role() (role string, followers int) {
 	text, err := ask(m.Addr, "mntr", 300*time.Millisecond)
 	if err != nil {
@@ -233,8 +235,8 @@ func (m *Peer) role() (role string, followers int) {
 	return role, int(counters(text)["zk_synced_followers"])
 }
 
-// Roles returns the one member that leads, and those that follow at present,
-// as soon as one leads, and only one, that a majority follows.
+// Roles returns the leader and the present followers, as soon as exactly one member leads and a
+// majority follows it.
 func (e *Ensemble) Roles(ctx context.Context) (leader *Peer, followers []*Peer, err error) {
 	votes := 0
 	for _, m := range e.Members {
@@ -265,8 +267,8 @@ func (e *Ensemble) Roles(ctx context.Context) (leader *Peer, followers []*Peer, 
 	return leader, followers, err
 }
 
-// Serving returns when every member serves, as leader or as follower. Its
-// error names those that do not.
+// Serving returns when every member serves, in whatever role. Its error names the members that do
+// not serve.
 func (e *Ensemble) Serving(ctx context.Context) error {
 	return poll(ctx, func() (idle error) {
 		for _, m := range e.Members {

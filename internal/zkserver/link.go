@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// A link is one direction between two servers: all that the one sends to the
-// other, on whatever connections, and whichever of them has opened these.
+// A link carries everything that one server sends to another one, on all connections, whichever of
+// the two has opened them.
 type link struct {
 	holds int
-	hear  func([]byte) // nil: nobody listens
-	cond  *sync.Cond   // its lock guards all, and the order of what passes
+	hear  func([]byte) // nil: nothing listens
+	cond  *sync.Cond   // its lock guards the fields, and keeps the order of what passes
 }
 
-// hold stops the link until release. Once hold has returned, nothing passes;
-// what is sent meanwhile is late, as in a network, and not lost.
+// hold stops the link until release is called. After hold has returned, nothing passes. What is
+// sent meanwhile is late, as in a network, and not lost.
 func (l *link) hold() (release func()) {
 	l.cond.L.Lock()
 	defer l.cond.L.Unlock()
@@ -34,7 +34,7 @@ func (l *link) hold() (release func()) {
 	})
 }
 
-// pass waits until nobody holds the link, and sends.
+// pass waits until no hold stops the link, and calls send.
 func (l *link) pass(send func()) {
 	l.cond.L.Lock()
 	defer l.cond.L.Unlock()
@@ -44,8 +44,8 @@ func (l *link) pass(send func()) {
 	send()
 }
 
-// far is a connection's end that is reached over a link. What is for one that
-// has been closed is lost.
+// far is the end of a connection that is reached over a link. What is sent to an end that has been
+// closed is lost.
 type far struct {
 	*link
 	net.Conn
@@ -61,8 +61,8 @@ func (f far) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A network is what lies between the servers of an ensemble: ports of this
-// process that lead to the servers, over links.
+// A network connects the servers of an ensemble: it has ports in this process that lead to the
+// servers, over links.
 type network struct {
 	place
 	ctx     context.Context
@@ -92,7 +92,7 @@ func (n *network) close() {
 	n.running.Wait()
 }
 
-// lead opens a port for one server, which leads on to a port of another.
+// lead opens a port at which one server reaches a port of another.
 func (n *network) lead(from, to, target int) (port int, err error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(n.listen, "0"))
 	if err != nil {
@@ -113,7 +113,7 @@ func (n *network) lead(from, to, target int) (port int, err error) {
 
 func (n *network) connect(caller net.Conn, target int, there, back *link) {
 	defer caller.Close()
-	there.pass(func() {}) // a new connection has to wait, too
+	there.pass(func() {}) // a new connection also waits for the link
 	called, err := n.dial(target)
 	if err != nil {
 		return
@@ -121,7 +121,8 @@ func (n *network) connect(caller net.Conn, target int, there, back *link) {
 	defer called.Close()
 	defer context.AfterFunc(n.ctx, func() { caller.Close(); called.Close() })()
 
-	// The first side to close its end closes the connection, once that may pass.
+	// When one side has closed its end, the connection is closed, as soon as the link lets that
+	// pass.
 	ends := make(chan bool, 2)
 	forward := func(l *link, dst, src net.Conn) {
 		_, _ = io.Copy(far{l, dst}, src)
@@ -132,9 +133,9 @@ func (n *network) connect(caller net.Conn, target int, there, back *link) {
 	<-ends
 }
 
-// dial waits a moment for a server that does not listen yet. A follower is
-// often faster than its new leader, and tries again when it is refused, but a
-// connection that has been accepted for the leader cannot be refused.
+// dial waits a moment for a server that does not listen yet. A follower often calls before its new
+// leader listens, and would retry if it were refused. But this process has already accepted the
+// connection, and can no longer refuse it.
 func (n *network) dial(target int) (conn net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(n.ctx, time.Second)
 	defer cancel()
@@ -148,8 +149,8 @@ func (n *network) dial(target int) (conn net.Conn, err error) {
 	return conn, err
 }
 
-// staysOpen returns an error if the other side hangs up at once, as Docker does for a server
-// that does not listen yet. A server does not speak first.
+// staysOpen returns an error if the other side closes the connection at once, as Docker does for a
+// server that does not listen yet. A server does not send anything first.
 func staysOpen(conn net.Conn) error {
 	conn.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
 	defer conn.SetReadDeadline(time.Time{})

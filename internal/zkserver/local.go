@@ -17,7 +17,7 @@ import (
 // An installation is a ZooKeeper on this machine and the java to run it with.
 type installation struct {
 	name      string   // for people
-	jars      []string // patterns: ZooKeeper is there if a file is like one of them
+	jars      []string // patterns; ZooKeeper is installed if a file matches one of them
 	classpath string
 	java      string
 }
@@ -28,12 +28,12 @@ var (
 	errNoFolder     = errors.New("cannot make a folder for its files")
 )
 
-// findInstallation looks in ZOOKEEPER_HOME, and only there if it is set, then
-// where Debian and Homebrew put ZooKeeper. The java is that of JAVA_HOME, else
-// Homebrew's, which is not on the PATH, else that of the PATH.
+// findInstallation looks only in ZOOKEEPER_HOME, if it is set, and otherwise where Debian and
+// Homebrew put ZooKeeper. It uses the java of JAVA_HOME, or else Homebrew's, which is not on the
+// PATH, or else the java on the PATH.
 func findInstallation() (found installation, err error) {
-	// The manifest of Debian's jar names all others but the one that writes a
-	// log and two that TLS needs.
+	// The manifest of Debian's jar names all other jars that are needed, except one that writes a
+	// log and two for TLS.
 	const debian = "/usr/share/java/zookeeper.jar"
 	const more = ":/usr/share/java/slf4j-simple.jar" +
 		":/usr/share/java/netty-codec.jar" +
@@ -78,7 +78,7 @@ func findInstallation() (found installation, err error) {
 	)
 }
 
-// apache is Apache's distribution in a folder.
+// apache returns the installation of Apache's distribution in a folder.
 func apache(name, home, java string) installation {
 	lib := filepath.Join(home, "lib")
 	const jar = "zookeeper-[0-9]*.jar"
@@ -97,8 +97,8 @@ func (i installation) isThere() bool {
 	})
 }
 
-// repairLocal returns the command that helps against an error of the backend local. What is
-// installed need not be installed.
+// repairLocal returns the command that may repair an error of the backend local. If ZooKeeper and
+// java are installed, it does not install them again.
 func repairLocal(err error) string {
 	switch {
 	case errors.Is(err, errNotInstalled), errors.Is(err, errNoJava):
@@ -111,8 +111,8 @@ func repairLocal(err error) string {
 	return "the end of the server's log above says what to look at; or: export ZK_BACKEND=docker"
 }
 
-// findLocal finds what can run private servers as child processes, with their data in a
-// temporary folder.
+// findLocal finds an installation that can run private servers as child processes, with their data
+// in a temporary folder.
 func findLocal(context.Context) (launcher, error) {
 	found, err := findInstallation()
 	return found.place().start, err
@@ -123,9 +123,9 @@ func (i installation) place() place {
 	return place{name: i.name, machine: i.machine, address: here, host: here, listen: here, gateway: here}
 }
 
-// freePorts returns ports that nobody listens on. They are below those that
-// systems give to outgoing connections: one of these could take the port of a
-// server that is down for a while.
+// freePorts returns ports on which nothing listens. They are below the ports that systems give to
+// outgoing connections, because an outgoing connection could take the port of a server that is down
+// for a while.
 func freePorts(n int) (ports []int, err error) {
 	for len(ports) < n {
 		port := 20000 + rand.IntN(12000)

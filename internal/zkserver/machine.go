@@ -9,18 +9,19 @@ import (
 	"unicode/utf16"
 )
 
-// A machine has one server, which it runs, again and again, with the data that it had.
+// A machine runs one server. It can run the server several times, with the data that the server
+// had.
 type machine interface {
 	fmt.Stringer
 	data() string                                        // the folder of the server's data
 	prepare(zooCfg string, data map[string]string) error // before the first start: the texts of files
 	start(context.Context) error                         // returns before the server serves
-	failed(context.Context) error                        // why the server will never serve, if so
-	log(context.Context) string                          // what it has printed
+	failed(context.Context) error                        // why the server will never serve; nil: it may still serve
+	log(context.Context) string                          // what the server has printed
 	kill() error                                         // as kill -9 does; returns when the server has ended
 	pause() error
 	resume() error
-	remove() error // and all that is left of it
+	remove() error // ends the server, and removes everything that is left of it
 }
 
 var (
@@ -28,7 +29,7 @@ var (
 	errEnded     = errors.New("it ended before it served")
 )
 
-// A place has machines, and this process between them as their network.
+// A place makes machines. This process is the network between them.
 type place struct {
 	name    string // for people
 	machine func(ports []int) (machine, error)
@@ -38,8 +39,8 @@ type place struct {
 	gateway string // at which they reach this process
 }
 
-// start starts servers on free ports, and again on others if someone has taken one of them
-// before a server did.
+// start starts servers on free ports. If another program takes one of the ports before the server
+// does, start tries again with other ports.
 func (p place) start(ctx context.Context, servers int, config Config) (e *Ensemble, err error) {
 	for range 5 {
 		var ports []int
@@ -53,13 +54,14 @@ func (p place) start(ctx context.Context, servers int, config Config) (e *Ensemb
 	return e, err
 }
 
-// zooCfg is the zoo.cfg of a private server. Of two lines with the same key
-// the later one counts: more wins.
+// zooCfg returns the zoo.cfg of a private server. If two lines have the same key, the server uses
+// the later one, so more overrides the usual lines.
 //
-// A short tick lets sessions expire quickly. The longest session is then 20
-// ticks, unless raised: longer ones would be cut to two seconds in silence.
-// A thousand clients come at once: an attempt to connect that finds no place is made
-// again a second later. forceSync stays on, so that a write costs here what it costs in earnest.
+// The tick is short, so that sessions expire quickly. By default the longest session would then be
+// 20 ticks, and the server would shorten longer ones to two seconds without a message. So
+// maxSessionTimeout is raised. The backlog is long because a thousand clients connect at the same
+// time, and a client that finds no place tries again only a second later. forceSync stays on, so
+// that a write costs as much here as in production.
 func zooCfg(dataDir, address string, port int, more []string) string {
 	return fmt.Sprintf(`dataDir=%s
 clientPortAddress=%s
@@ -74,8 +76,9 @@ admin.enableServer=false
 `, propertyValue(dataDir), address, port, strings.Join(more, "\n"))
 }
 
-// propertyValue writes a text as Java reads it in a file of properties: that is in ISO 8859-1, and a
-// backslash begins an escape. A folder can have any name.
+// propertyValue writes a text as Java reads it in a properties file: in ISO 8859-1, and with a
+// backslash at the beginning of an escape. This is necessary because the name of a folder may have
+// any characters.
 func propertyValue(text string) string {
 	var value strings.Builder
 	for _, unit := range utf16.Encode([]rune(text)) {
@@ -88,16 +91,15 @@ func propertyValue(text string) string {
 	return value.String()
 }
 
-// Restart starts the server, again after a Kill, at the same address and with
-// the data it had. It returns when the server serves, for which a member of an
-// ensemble needs another one: of several, restart all at the same time. A
-// member that is partitioned stays so.
+// Restart starts the server, also after a Kill, at the same address and with the data that it had.
+// It returns when the server serves. A member of an ensemble needs others to serve, so restart
+// several members at the same time. A member that is partitioned stays partitioned.
 func (p *Peer) Restart(ctx context.Context) error {
 	p.paused = false
 	err := p.machine.start(ctx)
 	if err == nil {
-		// Should the port be another server's, that one would answer, and be gone
-		// when its own test ends: make sure that it is the one with our folder.
+		// If another server had taken the port, that server would answer, and would disappear at
+		// the end of its own test. So the answer must name the folder of this server.
 		ended := func() error { return p.machine.failed(ctx) }
 		_, err = await(ctx, []string{p.Addr}, "conf", p.machine.data(), 150*time.Millisecond, ended)
 	}
@@ -117,8 +119,8 @@ func lastLines(text string, n int) string {
 // server has ended.
 func (p *Peer) Kill() error { return p.machine.kill() }
 
-// Pause stops the server in the midst of what it does: it still accepts
-// connections, as its system does that for it, but answers nothing.
+// Pause stops the server, whatever it is doing. Its operating system still accepts connections for
+// it, but the server answers nothing.
 func (p *Peer) Pause() error {
 	if p.paused {
 		return nil
@@ -130,7 +132,7 @@ func (p *Peer) Pause() error {
 	return nil
 }
 
-// Resume lets a paused server go on, as if no time had passed.
+// Resume lets a paused server continue, as if no time had passed.
 func (p *Peer) Resume() error {
 	if !p.paused {
 		return nil

@@ -19,10 +19,11 @@ type javaProcess struct {
 	dir   string
 	clean func() error    // kills java, and removes the folder
 	child *exec.Cmd       // the last java
-	alive context.Context // ends with it
+	alive context.Context // ends when java has ended
 }
 
-// Without a configuration, logback writes all it can, each request included.
+// quietLogback is the configuration of logback. Without one, logback writes everything that it can,
+// including each request.
 const quietLogback = `<configuration>
   <appender name="out" class="ch.qos.logback.core.ConsoleAppender">
     <encoder><pattern>%level %logger: %msg%n</pattern></encoder>
@@ -33,12 +34,13 @@ const quietLogback = `<configuration>
 
 // machine makes the folder of a server, under a watchdog.
 //
-// Java has to end, and its folder to go, however this process ends: by Stop,
-// os.Exit, a panic, Ctrl-C, or SIGKILL, which leaves no time for a clean-up.
-// Only another process can see to that, and the kernel tells it: it closes a
-// pipe that this process alone holds open. (Linux could kill java by itself,
-// through Pdeathsig, but it does so as soon as the *thread* that started java
-// ends, which Go's scheduler decides; and nothing would remove the folder.)
+// Java has to end, and its folder has to be removed, however this process ends: by Stop, os.Exit, a
+// panic, Ctrl-C, or SIGKILL, which leaves no time for a clean-up. Only another process can ensure
+// that: the watchdog. It learns from the kernel that this process has ended, because the kernel
+// closes a pipe that only this process holds open.
+//
+// Linux could kill java by itself, through Pdeathsig. But it does so as soon as the thread that
+// started java ends, which Go's scheduler decides. And nothing would remove the folder.
 func (i installation) machine([]int) (machine, error) {
 	dir, err := os.MkdirTemp("", "zklock-")
 	if err != nil {
@@ -76,9 +78,8 @@ func (p *javaProcess) start(context.Context) error {
 	}
 	defer log.Close()
 
-	// The shell becomes java only once it is told to, which is when the
-	// watchdog can find its number: at no moment is there a java that nobody
-	// watches.
+	// The shell becomes java only after it has read a line. That line is sent when the file pid
+	// exists, by which the watchdog finds java. So java never runs without the watchdog.
 	java := exec.Command("sh", "-c", `read -r go && exec "$@" </dev/null`, "sh", p.java,
 		// Quick to start, and small.
 		"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m",
@@ -89,7 +90,7 @@ func (p *javaProcess) start(context.Context) error {
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 		"-cp", p.classpath,
 		"org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(p.dir, "zoo.cfg"))
-	java.Env = append(java.Environ(), "LC_ALL=C.UTF-8") // in which it reads the names of files
+	java.Env = append(java.Environ(), "LC_ALL=C.UTF-8") // the encoding in which java reads file names
 	java.Stdout, java.Stderr = log, log
 	java.SysProcAttr = process.WithoutCtrlC()
 	start, err := java.StdinPipe()
@@ -108,7 +109,7 @@ func (p *javaProcess) start(context.Context) error {
 	alive, ended := context.WithCancel(context.Background())
 	go func() {
 		java.Wait()
-		os.Remove(pid) // the number is free for another process
+		os.Remove(pid) // another process may get this number
 		ended()
 	}()
 	p.child, p.alive = java, alive
@@ -118,7 +119,7 @@ func (p *javaProcess) start(context.Context) error {
 func (p *javaProcess) failed(context.Context) error {
 	switch {
 	case strings.Contains(p.log(context.Background()), "BindException"):
-		return errPortTaken // a server of an ensemble goes on trying
+		return errPortTaken // a server of an ensemble keeps trying, and does not end
 	case p.alive.Err() != nil:
 		return errEnded
 	default:
@@ -151,9 +152,8 @@ func (p *javaProcess) resume() error { return process.Continue(p.child.Process) 
 
 func (p *javaProcess) remove() error { return errors.Join(p.kill(), p.clean()) }
 
-// watchdog starts a shell that runs the script once this process has ended,
-// in whatever way, or has called stop, which waits until the script is done.
-// The script finds args in $1, $2 and so on.
+// watchdog starts a shell that runs the script when this process has ended in any way, or has
+// called stop. stop returns when the script has ended. The script finds args in $1, $2 and so on.
 func watchdog(script string, args ...string) (stop func() error, err error) {
 	shell := exec.Command("sh", append([]string{"-c", "cat >/dev/null; " + script, "sh"}, args...)...)
 	shell.SysProcAttr = process.WithoutCtrlC()

@@ -1,5 +1,5 @@
-// Package zkserver finds or starts real ZooKeeper servers: one that runs
-// already, processes of this machine, a container. Nothing in it is mocked.
+// Package zkserver finds or starts real ZooKeeper servers: a server that already runs, processes of
+// this machine, or a container. Nothing in it is mocked.
 package zkserver
 
 import (
@@ -25,7 +25,7 @@ type Server struct {
 	Origin string // where it came from, in one line for people
 
 	servers []string
-	stop    func() error // nil: the server is not ours to stop
+	stop    func() error // nil: Stop must leave the server running
 }
 
 // Servers returns the addresses to give to zk.Connect. A single address is
@@ -38,13 +38,14 @@ func (s *Server) Servers() []string {
 	return s.servers
 }
 
-// Environ is the environment of a command that finds the server as one that runs already, by ZK_SERVERS.
+// Environ returns the environment of a command that has to use this server: the command finds it by
+// ZK_SERVERS, as a server that already runs.
 func (s *Server) Environ() []string {
 	return append(os.Environ(), "ZK_SERVERS="+strings.Join(s.Servers(), ","))
 }
 
-// Stop ends the server and removes all it has left on the machine. Further
-// calls do nothing. An ensemble that ran before Start is left running.
+// Stop ends the server, and removes everything that the server has left on the machine. Further
+// calls do nothing. Stop leaves an ensemble running that ran before Start.
 func (s *Server) Stop() error {
 	if s.stop == nil {
 		return nil
@@ -52,14 +53,14 @@ func (s *Server) Stop() error {
 	return s.stop()
 }
 
-// A backend is one way to a ZooKeeper.
+// A backend is one way to get a ZooKeeper.
 type backend struct {
 	name   string
-	find   func(context.Context) (launcher, error) // fails if a start would
-	repair func(error) string                      // the command that would make it work
+	find   func(context.Context) (launcher, error) // fails if a start would fail
+	repair func(error) string                      // the command that may repair an error of find or of the start
 }
 
-// A launcher starts so many servers by what a backend has found.
+// A launcher starts this many servers, by means of what a backend has found.
 type launcher func(ctx context.Context, servers int, config Config) (*Ensemble, error)
 
 var (
@@ -68,13 +69,12 @@ var (
 	docker   = backend{"docker", findDocker, repairDocker}
 )
 
-// Start gives a server that is ready for sessions: the one that ZK_SERVERS
-// names, else a private process of a local installation, else a container.
-// ZK_BACKEND (existing, local, docker) forces one of these, where ZK_SERVERS
-// names none. When none can be had, the error names each way, why it failed and the command that repairs it.
+// Start returns a server that is ready for sessions: the one that ZK_SERVERS names, or else a
+// private process of a local installation, or else a container. If ZK_SERVERS is not set,
+// ZK_BACKEND can force one of these ways: existing, local or docker. If no way succeeds, the error
+// has each one, why it failed, and the command that repairs it.
 //
-// ctx bounds the start only. A private server ends with this process, however
-// the process ends.
+// ctx bounds the start only. A private server ends with this process, however the process ends.
 func Start(ctx context.Context) (*Server, error) {
 	e, err := start(ctx, 1, Config{}, existing, local, docker)
 	if err != nil {
@@ -93,8 +93,8 @@ func start(ctx context.Context, servers int, config Config, ways ...backend) (*E
 	})
 }
 
-// Check reports whether Start can be expected to succeed, without starting
-// anything. It may pull the container image, if no other way is left.
+// Check returns an error if Start can be expected to fail. It starts nothing. It may pull the
+// container image, if no other way is left.
 func Check(ctx context.Context) error {
 	_, err := firstOf([]backend{existing, local, docker}, func(b backend) (launcher, error) { return b.find(ctx) })
 	return err
@@ -129,9 +129,9 @@ func firstOf[S any](ways []backend, try func(backend) (S, error)) (found S, err 
 	return found, fmt.Errorf("%s", strings.Join(failed, ""))
 }
 
-// InstallCommand returns the shell command that installs ZooKeeper and Java
-// on this machine. apt's lists come first: without them, or with old ones, it
-// finds no package. If one source does not answer, the rest must still be tried.
+// InstallCommand returns the shell command that installs ZooKeeper and Java on this machine. With
+// apt-get, the command first updates the package lists, because apt-get finds no package without
+// lists or with old ones. If one source does not answer, the command still tries to install.
 func InstallCommand() string {
 	if _, err := exec.LookPath("apt-get"); err == nil {
 		sudo := ""
@@ -147,7 +147,7 @@ func InstallCommand() string {
 	return "export ZOOKEEPER_HOME=/path/to/apache-zookeeper-3.9-bin JAVA_HOME=/path/to/java"
 }
 
-// repairExisting returns the command that helps against an error of findExisting.
+// repairExisting returns the command that may repair an error of findExisting.
 func repairExisting(error) string {
 	if os.Getenv("ZK_SERVERS") != "" {
 		return "unset ZK_SERVERS ZK_BACKEND"
@@ -184,13 +184,12 @@ func findExisting(ctx context.Context) (launcher, error) {
 	return func(context.Context, int, Config) (*Ensemble, error) { return &Ensemble{Server: s}, nil }, nil
 }
 
-// await polls the addresses until one answers a four-letter word as wanted,
-// and returns that one. It waits until ctx ends, and for a single answer for
-// at most probe. It gives up at once when ended reports that the server has ended.
+// await polls the addresses until one answers a four-letter word as wanted, and returns that
+// address. It waits until ctx ends, and for a single answer for at most probe. It gives up at once
+// if ended reports that the server has ended.
 //
-// An open port would prove nothing, least of all one that a container maps:
-// it is open before the server behind it is. A word is answered with what it
-// asks for only by a server that serves.
+// An open port proves nothing. A port that a container maps is open even before the server behind
+// it listens. Only a server that serves answers the word as wanted.
 func await(
 	ctx context.Context,
 	addrs []string,
@@ -219,8 +218,8 @@ func await(
 	return addr, err
 }
 
-// poll calls try until it succeeds. When ctx ends first, its error says why,
-// and what try failed with.
+// poll calls try until it succeeds. If ctx ends first, the error has the cause, and the last error
+// of try.
 func poll(ctx context.Context, try func() error) error {
 	for begin := time.Now(); ; {
 		err := try()
@@ -242,7 +241,7 @@ func poll(ctx context.Context, try func() error) error {
 
 const versionIs = "Zookeeper version: " // begins the answer to srvr
 
-// version asks the server who it is.
+// version asks the server for its version.
 func (s *Server) version() string {
 	answer, _ := s.Word("srvr")
 	_, rest, _ := strings.Cut(answer, versionIs)

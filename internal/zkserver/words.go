@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// Word sends one of ZooKeeper's four-letter words to the server at Addr and
-// returns the answer. For an Ensemble, ask the Peer that is meant.
+// Word sends one of ZooKeeper's four-letter words to the server at Addr, and returns the answer. To
+// ask a certain member of an Ensemble, call the Peer's Word.
 func (s *Server) Word(word string) (string, error) {
-	const limit = 15 * time.Second // the first answer of a server that has just begun, on a busy machine
+	const limit = 15 * time.Second // a server that has just started answers late on a busy machine
 	return ask(s.Addr, word, limit)
 }
 
@@ -44,9 +44,9 @@ func ask(addr, word string, limit time.Duration) (string, error) {
 	return "", fmt.Errorf("%s to %s: %w", word, addr, err)
 }
 
-// Mntr returns the server's own counters, as "mntr" tells them: those that
-// are whole numbers, under their own names (zk_watch_count, ...). The call
-// itself counts as packets.
+// Mntr returns the server's own counters from its answer to "mntr", by their names, such as
+// zk_watch_count. It leaves out those that are not whole numbers. The call itself counts as
+// packets.
 func (s *Server) Mntr() (map[string]int64, error) {
 	text, err := s.Word("mntr")
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Server) Mntr() (map[string]int64, error) {
 	return counters(text), nil
 }
 
-// counters reads the whole numbers of an answer to mntr.
+// counters returns the whole numbers in an answer to mntr.
 func counters(text string) map[string]int64 {
 	counters := make(map[string]int64)
 	for line := range strings.Lines(text) {
@@ -67,9 +67,8 @@ func counters(text string) map[string]int64 {
 	return counters
 }
 
-// Sessions returns the sessions that live, each with the paths of its ephemeral
-// znodes, as the server sees it; of an ensemble, as one or another of the members
-// sees it that answer.
+// Sessions returns the sessions that have not ended, each with the paths of its ephemeral znodes,
+// as the server sees them. For an ensemble, it joins the answers of all members that answer.
 func (s *Server) Sessions() (map[int64][]string, error) {
 	limit := 5 * time.Second
 	if len(s.servers) > 1 {
@@ -92,8 +91,9 @@ func (s *Server) Sessions() (map[int64][]string, error) {
 	return sessions, nil
 }
 
-// Watches returns the sessions that the server would notify of a znode's change or end,
-// by the znode's path, as "wchp" tells. It tells of no watch on the children.
+// Watches returns the answer to "wchp": for each path of a znode, the sessions that the server
+// would notify when the znode changes or is deleted. The answer does not have the watches on
+// children.
 func (s *Server) Watches() (map[string][]int64, error) {
 	text, err := s.Word("wchp")
 	if err != nil {
@@ -102,8 +102,7 @@ func (s *Server) Watches() (map[string][]int64, error) {
 	return readWatches(text)
 }
 
-// readWatches reads an answer to "wchp": a path, and in the lines below it the sessions
-// that watch it.
+// readWatches reads an answer to "wchp". Below each path, it has the sessions that watch the path:
 //
 //	/lock/lock-0000000000
 //		0x10000191fa70000
@@ -127,11 +126,11 @@ func readWatches(text string) (map[string][]int64, error) {
 	return watches, nil
 }
 
-// begins is what matters of a dump: a line that begins with a session, which
-// the server prints unsigned, or with a path.
+// begins matches the lines of a dump that matter. Each begins with a session, which the server
+// prints unsigned, or with a path.
 var begins = regexp.MustCompile(`(?m)^[ \t]*(?:0x([0-9a-f]+)|(/.*))`)
 
-// readDump adds what an answer to "dump" tells. It has three parts:
+// readDump adds the sessions and paths of an answer to "dump", which has three parts:
 //
 //	SessionTracker dump:
 //	Session Sets (1)/(1):

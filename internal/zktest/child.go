@@ -81,12 +81,12 @@ func (z *Zoo) Command(cmd *exec.Cmd) *Process {
 		for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
 			p.lines <- scanner.Text()
 		}
-		_ = p.cmd.Wait() // killed on purpose, as a rule
+		_ = p.cmd.Wait() // usually it was killed on purpose
 	}()
 	z.t.Cleanup(func() {
 		stdin.Close()
 		p.Kill()
-		for range p.lines { // nobody reads them any more
+		for range p.lines { // the test does not read them any more
 		}
 		<-ended
 	})

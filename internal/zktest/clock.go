@@ -37,7 +37,7 @@ type Line struct {
 	Tap  *wiretap.Tap
 }
 
-// Lines are those of the clients so far, in the order in which they connected.
+// Lines returns the lines of the clients so far, in the order in which they connected.
 func (z *Zoo) Lines() []Line {
 	z.clock.mu.Lock()
 	defer z.clock.mu.Unlock()
@@ -142,10 +142,10 @@ const (
 	restsToAsk    = 10 // between two questions to the server
 )
 
-// Soon reports whether something happens. It tells "not yet" from "no
-// more": it is "no more" if nothing has moved while the server has answered
-// the observer some hundred times. On a slow machine that takes longer. If
-// the Zoo's context ends meanwhile, there is no answer, and the test fails.
+// Soon reports whether something happens. It distinguishes "not yet" from "no more": it is "no
+// more" if nothing has moved while the server has answered the observer some hundred times. On a
+// slow machine that takes longer. If the Zoo's context ends meanwhile, there is no answer, and the
+// test fails.
 func (z *Zoo) Soon(happens func() bool) bool {
 	z.t.Helper()
 	return z.SoonAfter(enoughAnswers, happens)

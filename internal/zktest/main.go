@@ -23,7 +23,7 @@ var running struct {
 	servers []*zkserver.Server
 }
 
-// started notes a server for Main to stop: nil is none.
+// started notes a server for Main to stop, unless the server is nil.
 func started(s *zkserver.Server) {
 	running.Lock()
 	defer running.Unlock()

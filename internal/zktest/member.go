@@ -18,7 +18,7 @@ type Locker interface {
 }
 
 // A Session is what a lock is made from: that of steps 5 and 6, or a stand-in where a lock is made
-// from a connection alone.
+// only from a connection.
 type Session interface {
 	Conn() *zk.Conn
 	Close()

@@ -80,7 +80,7 @@ func NewOn(t T, server *zkserver.Server) *Zoo {
 	go z.clock.run(ctx, end)
 	z.eye = z.Client("the observer")
 	context.AfterFunc(ctx, z.eye.end) // a request of the observer that is not answered also returns at the deadline
-	z.clock.forget()                  // the observer moves nothing
+	z.clock.forget()                  // the clock ignores the observer
 	var err error
 	isAnswered := func() bool {
 		_, err = z.eye.Create(z.Root, nil, 0, zk.WorldACL(zk.PermAll))
@@ -174,7 +174,7 @@ var Buffer = 256 << 10
 // BufferFor is a Buffer for a list of so many names in a lock's directory.
 func BufferFor(names int) int {
 	const (
-		longest = 55      // zk.Lock's names have 51 bytes, and 4 bytes before each tell its length
+		longest = 55      // zk.Lock's names have 51 bytes, and each has its length in 4 bytes before it
 		other   = 8 << 10 // the head of the answer, a few more names; and everything that is no list
 	)
 	return names*longest + other

@@ -1,5 +1,5 @@
-// Command exercise is make exercise, which copies a starter and runs its test, and make hint.
-// It runs in the root of the repository.
+// Command exercise does the work of make exercise, which copies a starter and runs its test, and of
+// make hint. It runs in the root of the repository.
 package main
 
 import (
@@ -25,8 +25,8 @@ func main() {
 	}
 }
 
-// run does what the first argument says. The second is an exercise's name; without it the
-// first that is not done is meant.
+// run carries out the command in the first argument. The second argument is the name of an
+// exercise. Without it, the command is for the first exercise that is not done.
 func run(args []string) error {
 	command, name := "", ""
 	if len(args) > 0 {
@@ -46,8 +46,8 @@ func run(args []string) error {
 	return errors.New("usage: exercise check|hint [4]")
 }
 
-// build makes a program of the learner's lock of a step, which is in this folder, for make play
-// and make explore. It prints which step that is.
+// build compiles the learner's lock of a step, which is in this folder, to a program for make play
+// and make explore. It prints the number of the step.
 func build(name, folder, program string) error {
 	exercise.Folder = folder
 	e, err := exercise.Find(name)
@@ -64,8 +64,9 @@ func build(name, folder, program string) error {
 	return e.Build(program)
 }
 
-// check runs the test of an exercise, which it copies if the learner has not begun. Without a
-// name it tells how far each is, and takes the first that is not done.
+// check runs the test of an exercise. If the learner has not begun, it first copies the starter.
+// Without a name it prints how far the learner has come with each exercise, and takes the first
+// that is not done.
 func check(name string) error {
 	if name == "" {
 		for _, e := range exercise.All {
@@ -89,10 +90,10 @@ func check(name string) error {
 	return test(e)
 }
 
-// widest is the longest title, semaphore.
+// widest is the width of the longest title, semaphore.
 const widest = 9
 
-// width is that of a title on the screen, where a Chinese character takes two columns.
+// width returns the width of a title on the screen, where a Chinese character takes two columns.
 func width(title string) (n int) {
 	for _, r := range title {
 		n++
@@ -106,7 +107,7 @@ func width(title string) (n int) {
 // say prints a sentence in the reader's language.
 func say(en, zh string, args ...any) { fmt.Println(exercise.InWords(lang.Of(en, zh, args...))) }
 
-// state is how far a learner has come.
+// state says how far a learner has come with an exercise.
 func state(e exercise.Exercise) lang.Text {
 	p := e.Progress()
 	switch {
@@ -139,7 +140,8 @@ func test(e exercise.Exercise) error {
 	return nil
 }
 
-// runTest does what go test does, in less time: the server starts while the test is compiled, and nothing is vetted.
+// runTest does what go test does, in less time: the server starts while the test is compiled, and
+// go vet does not run.
 func runTest(e exercise.Exercise) (passed bool, err error) {
 	program, err := filepath.Abs(filepath.Join("out", filepath.Base(e.Dir())+".test"))
 	if err = errors.Join(err, os.MkdirAll("out", 0o755)); err != nil {
@@ -173,7 +175,7 @@ func runTest(e exercise.Exercise) (passed bool, err error) {
 	return run.Run() == nil, nil
 }
 
-// wellDone is for a learner whose lock has all properties.
+// wellDone prints what a learner reads after the test of an exercise has passed.
 func wellDone(e exercise.Exercise, pkg string) {
 	say("\nWell done: your lock has all %d properties. To compare it with ours: %s",
 		"\n做得好：你的锁具备全部 %d 条性质。与我们的锁对比：%s", len(e.Properties), diff(e))
@@ -181,7 +183,8 @@ func wellDone(e exercise.Exercise, pkg string) {
 	fmt.Println(exercise.InWords(next(e)))
 }
 
-// next tells which exercise comes after one: the first behind it that is not done, or before it.
+// next names the next exercise: the first one after e that is not done, or else the first one
+// before e.
 func next(e exercise.Exercise) lang.Text {
 	at := slices.IndexFunc(exercise.All, func(other exercise.Exercise) bool { return other.Name == e.Name })
 	for _, other := range append(slices.Clone(exercise.All[at:]), exercise.All[:at]...) {
@@ -192,7 +195,7 @@ func next(e exercise.Exercise) lang.Text {
 	return lang.Both("That was the last exercise: you have written them all.", "这是最后一个练习：你已经全部写完了。")
 }
 
-// diff is the command that shows the learner's lock beside the solution.
+// diff returns the command that compares the learner's lock with the solution.
 func diff(e exercise.Exercise) string {
 	var commands []string
 	for _, file := range toWrite(e) {
@@ -201,7 +204,7 @@ func diff(e exercise.Exercise) string {
 	return strings.Join(commands, "; ")
 }
 
-// toWrite are the files with TODOs, in their order.
+// toWrite lists the files that have TODOs, in their order.
 func toWrite(e exercise.Exercise) []string {
 	switch {
 	case e.Name == "5":

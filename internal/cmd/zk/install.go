@@ -37,7 +37,7 @@ func mayInstall(command string) bool {
 	if strings.HasPrefix(command, "sudo ") {
 		return exec.Command("sudo", "-n", "true").Run() == nil
 	}
-	return !strings.HasPrefix(command, "export ") // which a reader has to complete
+	return !strings.HasPrefix(command, "export ") // the reader has to complete such a command
 }
 
 // install runs the command. What it prints is of interest only if it fails.

@@ -1,5 +1,5 @@
-// Command zk keeps a ZooKeeper server, and shows a lock in terminals, one for each client.
-// It runs at the root of the repository:
+// Command zk keeps a ZooKeeper server running, and shows a lock in terminals, one terminal for each
+// client. It runs in the root of the repository:
 //
 //	go run ./internal/cmd/zk                     keep a server until Ctrl-C
 //	go run ./internal/cmd/zk -step 4 -name a     take step 4's lock there, as a

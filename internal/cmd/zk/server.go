@@ -10,10 +10,10 @@ import (
 	"zklock/internal/zkserver"
 )
 
-// addressFile is where a client finds the server that is kept.
+// addressFile is the file in which a client finds the address of the server that keep runs.
 const addressFile = "out/zk-address"
 
-// keep keeps a private server until ctx ends.
+// keep runs a private server until ctx ends.
 func keep(ctx context.Context) error {
 	if list := os.Getenv("ZK_SERVERS"); list != "" {
 		fmt.Printf("ZK_SERVERS is set, so there are servers already: %s\n", list)
@@ -36,7 +36,7 @@ func keep(ctx context.Context) error {
 	return errors.Join(err, server.Stop())
 }
 
-// tell tells clients and people where the server is.
+// tell writes the server's address into addressFile for clients, and prints it for people.
 func tell(server *zkserver.Server) error {
 	if err := os.MkdirAll(filepath.Dir(addressFile), 0o755); err != nil {
 		return err
@@ -53,7 +53,8 @@ func tell(server *zkserver.Server) error {
 	return nil
 }
 
-// kept is the address of the server that another terminal keeps, "" if there is none.
+// kept returns the address of the server that another terminal keeps running, or "" if there is
+// none.
 func kept() string {
 	addr, _ := os.ReadFile(addressFile)
 	if _, err := (&zkserver.Server{Addr: string(addr)}).Word("srvr"); err != nil { // it was killed, or never ran
@@ -62,7 +63,7 @@ func kept() string {
 	return string(addr)
 }
 
-// find returns the server to use: what ZK_SERVERS names, else the one that is kept.
+// find returns the server to use: the one that ZK_SERVERS names, or else the one that is kept.
 func find(ctx context.Context) (*zkserver.Server, error) {
 	if os.Getenv("ZK_SERVERS") == "" {
 		addr := kept()
@@ -74,7 +75,7 @@ func find(ctx context.Context) (*zkserver.Server, error) {
 	return zkserver.Start(ctx)
 }
 
-// shell is ZooKeeper's own shell, where an installation has it, "" if there is none.
+// shell returns the path of ZooKeeper's own shell, or "" if no installation has it.
 func shell() string {
 	for _, path := range []string{
 		filepath.Join(os.Getenv("ZOOKEEPER_HOME"), "bin/zkCli.sh"),

@@ -16,7 +16,8 @@ import (
 	"zklock/internal/zktest"
 )
 
-// timeout is short enough to wait for, and long enough for the servers' usual limit.
+// timeout is the session timeout: short enough to wait for, and not below the usual minimum of a
+// server.
 const timeout = 6 * time.Second
 
 // take takes a step's lock, and keeps it until Enter is pressed or ctx ends.
@@ -96,7 +97,7 @@ func hold(ctx context.Context, w *wire, way zktest.Way, held zktest.Hold, enter 
 	return nil
 }
 
-// crashOnQuit makes Ctrl-\ what kill -9 is. By itself Go would print all that it does.
+// crashOnQuit makes Ctrl-\ act like kill -9. Otherwise Go would print the stacks of all goroutines.
 func crashOnQuit() {
 	quit := make(chan os.Signal, 1)
 	signal.Notify(quit, syscall.SIGQUIT)
@@ -108,7 +109,8 @@ func crashOnQuit() {
 	}()
 }
 
-// enters has a value when Enter has been pressed. The end of the input is a Ctrl-C.
+// enters returns a channel that has a value when Enter has been pressed. The end of the input has
+// the effect of Ctrl-C.
 func enters(stop func()) <-chan struct{} {
 	enter := make(chan struct{}, 1)
 	go func() {

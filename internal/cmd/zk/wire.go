@@ -12,7 +12,7 @@ import (
 	"zklock/internal/wiretap"
 )
 
-// wire tells what a client does, from what passes on its wire.
+// wire prints what a client does, according to the frames on its connection.
 type wire struct {
 	name, path string
 	conn       *zk.Conn
@@ -20,15 +20,15 @@ type wire struct {
 	terminal   bool
 
 	mu      sync.Mutex
-	mark    int // frames before it are told
+	mark    int // the frames before it have been printed
 	session int64
 	up      bool
-	last    string // the last sentence,
-	times   int    // how often it was true in a row,
+	last    string // the last sentence
+	times   int    // how often in a row it was the last
 	printed time.Time
 }
 
-// tellWire tells from now on, until end is called.
+// tellWire prints what the client does from now on, until end is called.
 func tellWire(name, path string, conn *zk.Conn, tap *wiretap.Tap) (w *wire, end func()) {
 	info, err := os.Stdout.Stat()
 	w = &wire{
@@ -50,7 +50,8 @@ func tellWire(name, path string, conn *zk.Conn, tap *wiretap.Tap) (w *wire, end 
 	return w, func() { close(done); <-told }
 }
 
-// say tells what the wire does not show, after what it has shown.
+// say prints something that the connection does not show, after what the connection has shown so
+// far.
 func (w *wire) say(format string, args ...any) {
 	w.catchUp()
 	w.mu.Lock()
@@ -58,7 +59,8 @@ func (w *wire) say(format string, args ...any) {
 	w.print(time.Now(), fmt.Sprintf(format, args...))
 }
 
-// catchUp tells what has passed on the wire, and how the connection is.
+// catchUp prints what has passed on the connection, and whether the connection or the session has
+// changed.
 func (w *wire) catchUp() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -83,8 +85,8 @@ func (w *wire) catchUp() {
 	}
 }
 
-// print writes a line. One that says the same as the last is counted: in a terminal
-// it takes the place of the last, else it is written once a second.
+// print writes a line. If its text is the same as the last one, print counts it: in a terminal the
+// line replaces the last one, and elsewhere print writes it once a second.
 func (w *wire) print(at time.Time, text string) {
 	line := fmt.Sprintf("%s %s  %s", w.name, at.Format("15:04:05.000"), text)
 	if text != w.last {
@@ -103,8 +105,8 @@ func (w *wire) print(at time.Time, text string) {
 	fmt.Println(line)
 }
 
-// sentence says what a frame means; it is empty if that is not the lock's doing. Its subject
-// is the name at the beginning of the line.
+// sentence returns what a frame means, or "" for a frame that needs no sentence. The name at the
+// beginning of the line is the subject of the sentence.
 func (w *wire) sentence(f wiretap.Frame) string {
 	znode := strings.TrimPrefix(f.Path, w.path+"/")
 	isReply := f.Kind == wiretap.Reply

@@ -10,8 +10,8 @@ import (
 	"zklock/internal/zkserver"
 )
 
-// with runs a command that uses one server. Its processes find the server as everybody finds
-// one that runs already, by ZK_SERVERS. If none runs, one is started, and stopped afterwards.
+// with runs a command whose processes use one server, which they find by ZK_SERVERS. If no server
+// runs already, with starts one, and stops it afterwards.
 func with(ctx context.Context, command []string) error {
 	if len(command) == 0 {
 		return errors.New("zk with: name the command to run, for example zk with go test ./step0*")

@@ -1,5 +1,5 @@
-// Package election is a graduation exercise, solved: of several candidates one
-// leads, everybody can ask for its name, and the leader is notified when it no longer leads.
+// Package election is the solution of an exercise after the steps: one of several candidates leads,
+// every client can find out which, and the leader is notified when it no longer leads.
 package election
 
 import (
@@ -42,14 +42,14 @@ func (c *Candidate) Campaign(ctx context.Context) (*reentrant.Hold, error) {
 	return office, nil
 }
 
-// sign is the znode with the leader's name. Each time in office has its own,
-// by the fencing token: so nobody can take another's away, and a sign that has
-// been left behind is outranked by the next.
+// sign returns the path of the znode with the leader's name. The path has the fencing token, so
+// each time in office has a znode of its own. So no candidate can delete the znode of another one,
+// and Leader prefers the next znode to one that was left behind.
 func (c *Candidate) sign(office *reentrant.Hold) string {
 	return fmt.Sprintf("%s/leader-%019d", c.path, office.Token()) // sorted by name is sorted by number
 }
 
-// Leader names the one who leads, "" when nobody does.
+// Leader returns the name of the leader, or "" if nobody leads.
 func (c *Candidate) Leader() (name string, err error) {
 	for {
 		names, _, err := c.conn.Children(c.path)
@@ -61,14 +61,14 @@ func (c *Candidate) Leader() (name string, err error) {
 			return "", nil
 		}
 		data, _, err := c.conn.Get(c.path + "/" + slices.Max(names))
-		if !errors.Is(err, zk.ErrNoNode) { // else it has gone meanwhile: look again
+		if !errors.Is(err, zk.ErrNoNode) { // otherwise it was deleted meanwhile: look again
 			return string(data), err
 		}
 	}
 }
 
-// Resign ends the time in office. It returns an error when that had ended
-// already, and takes nobody else's name away.
+// Resign ends the time in office. If that has ended already, Resign returns an error, and does not
+// delete another leader's name.
 func (c *Candidate) Resign(office *reentrant.Hold) error {
 	return errors.Join(c.conn.Delete(c.sign(office), -1), office.Unlock())
 }

@@ -1,5 +1,5 @@
-// Package multilock is a graduation exercise, solved: several locks taken as
-// one, all or none.
+// Package multilock is the solution of an exercise after the steps: several locks taken as one, all
+// or none.
 package multilock
 
 import (
@@ -15,10 +15,9 @@ import (
 // MultiLock is several locks, seen by one client.
 type MultiLock struct{ locks []*predecessorwatch.Lock }
 
-// New returns the locks at paths as one. They are always taken in the order of
-// their names: then of two clients that want the same locks, one is ahead of
-// the other everywhere, and they cannot wait for each other. A path that is
-// named twice is one lock.
+// New returns the locks at paths as one. Lock always takes them in the order of their names. So of
+// two clients that want the same locks, one is ahead of the other at every lock, and they cannot
+// wait for each other. A path that is named twice is one lock.
 func New(conn *zk.Conn, paths ...string) *MultiLock {
 	paths = slices.Clone(paths)
 	slices.Sort(paths)
@@ -40,7 +39,7 @@ func (m *MultiLock) Lock(ctx context.Context) error {
 	return nil
 }
 
-// Unlock releases all the locks. An error with one does not keep the others.
+// Unlock releases all the locks. An error of one does not keep the others locked.
 func (m *MultiLock) Unlock() error { return unlock(m.locks) }
 
 func unlock(locks []*predecessorwatch.Lock) (err error) {

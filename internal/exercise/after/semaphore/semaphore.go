@@ -1,5 +1,5 @@
-// Package semaphore is a graduation exercise, solved: a semaphore lets a fixed
-// number of clients in at a time.
+// Package semaphore is the solution of an exercise after the steps: a semaphore gives permits to a
+// fixed number of clients at a time.
 package semaphore
 
 import (
@@ -19,19 +19,17 @@ type Semaphore struct {
 	permits int
 }
 
-// New returns the semaphore at path. All clients must give the same number of
-// permits. The line of those who wait is the lock path/line; each child of
-// path/permits is a permit that is out.
+// New returns the semaphore at path. All clients must give the same number of permits. The waiters
+// queue at the lock path/line. Each child of path/permits is a permit that is taken.
 func New(conn *zk.Conn, path string, permits int) *Semaphore {
 	return &Semaphore{conn, path, permits}
 }
 
-// Acquire blocks until it gets a permit, and returns the function that
-// gives it back. When ctx ends first, it returns ctx's error and leaves nothing
-// behind.
+// Acquire blocks until it gets a permit, and returns the function that gives it back. If ctx ends
+// first, it returns ctx's error and leaves nothing behind.
 //
-// Whoever has the line's lock is the only one who takes a permit or waits for
-// one: so nobody is overtaken, and a release wakes one.
+// Only the holder of the line's lock takes a permit or waits for one. So no client is overtaken,
+// and a release wakes one client.
 func (s *Semaphore) Acquire(ctx context.Context) (release func() error, err error) {
 	line := predecessorwatch.New(s.conn, s.path+"/line")
 	if err := line.Lock(ctx); err != nil {
@@ -47,8 +45,8 @@ func (s *Semaphore) Acquire(ctx context.Context) (release func() error, err erro
 	return func() error { return s.conn.Delete(node, -1) }, nil
 }
 
-// take waits until fewer permits are out than there are, and takes one. The
-// caller holds the line's lock, so nobody else takes any meanwhile.
+// take waits until fewer permits are taken than there are, and takes one. The caller holds the
+// line's lock, so no other client takes one meanwhile.
 func (s *Semaphore) take(ctx context.Context) (node string, err error) {
 	for {
 		out, _, changed, err := s.conn.ChildrenW(s.path + "/permits")

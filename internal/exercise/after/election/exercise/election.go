@@ -1,6 +1,5 @@
-// Package election is an exercise after the steps, for you to write: of several
-// candidates one leads, every client can ask which, and the leader is notified when
-// it no longer leads.
+// Package election is an exercise after the steps, for you to write: one of several candidates
+// leads, every client can find out which, and the leader is notified when it no longer leads.
 //
 // This starter lets every candidate lead.
 //

@@ -1,5 +1,5 @@
-// Package multilock is an exercise after the steps, for you to write: several locks
-// taken as one, all or none, that cannot wait for each other or for themselves.
+// Package multilock is an exercise after the steps, for you to write: several locks taken as one,
+// all or none. Clients never wait for each other in a circle, and a client never waits for itself.
 //
 // This starter takes only the first lock.
 //
