@@ -89,7 +89,7 @@ func check(ctx context.Context, s *Session, path string) error {
 		return errors.New("leased: the context is nil: give context.Background()")
 	case s == nil || s.conn == nil:
 		return errors.New("leased: the session is nil or empty: " +
-			"give NewMutex, NewRWMutex or NewCohort what Open has returned")
+			"pass what Open has returned to NewMutex, NewRWMutex or NewCohort")
 	case len(path) > longestPath:
 		return fmt.Errorf("leased: a path of %d bytes, which begins with %.40q: want at most %d",
 			len(path), path, longestPath)

@@ -70,8 +70,8 @@ var Should = map[string]lang.Text{
 		ZH: "每次调用都应该返回：要么拿到锁，要么返回错误。",
 	},
 	notAllowed: {
-		EN: "A call should fail only if its session has ended, or its caller has given up.",
-		ZH: "只有会话已经结束，或调用者已经放弃等待，调用才可以失败。",
+		EN: "A call should fail only if its caller has given up, or after a fault that this lock does not promise to survive.",
+		ZH: "只有调用者已经放弃等待，或者出了这把锁不承诺能承受的故障，调用才可以失败。",
 	},
 	wakesMany: {
 		EN: "A release should wake one client: the next.",

@@ -90,7 +90,7 @@ var GivingUp = New(
 		slow.Let()
 		s.GaveUp(e, caught.Err(), context.Canceled)
 
-		s.mustWait(waiting[1], waiting[1].StillWaits(), "should have gone on waiting,")
+		s.mustWait(waiting[1], waiting[1].StillWaits(), "was waiting,")
 		held.Release()
 		waiting[1].Release()
 
@@ -241,7 +241,7 @@ var NotBeside = New(
 			s.void("a waiter has no znode that could be deleted")
 		}
 		s.deletes(znodes[0])
-		s.mustWait(turns[1], turns[1].StillWaits(), "saw the znode before its own deleted")
+		s.mustWait(turns[1], turns[1].StillWaits(), "saw that its predecessor's znode was deleted,")
 		s.FailsIf(turns[0].Returned() && turns[0].Err() == nil, "B's znode was deleted, and B got the lock while A held it")
 		held.Release()
 		s.letIn(turns[1], "A released, and C is the next")

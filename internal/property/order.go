@@ -36,7 +36,7 @@ var OneHolder = New(
 		first, second := s.oneOf(waiting[0], waiting[1])
 		again := a.Start()
 		s.mustWait(again, again.Waits(), "locked a second time")
-		s.mustWait(second, second.StillWaits(), "should have gone on waiting,")
+		s.mustWait(second, second.StillWaits(), "was waiting,")
 		s.unlocks(first)
 		first, second = s.oneOf(again, second)
 		s.unlocks(first)
@@ -359,7 +359,7 @@ var UnlockTooMany = New(
 	text("a caller that releases a lock it does not hold would not learn of its mistake",
 		"调用者释放了自己并不持有的锁，却不知道出了错"),
 	text("how does Unlock know that the lock is held? "+
-		"And does its error name the lock, as the errors made by the function failed do?",
+		"And does its error name the lock, as the errors from failed() do?",
 		"Unlock 怎样知道锁是否被持有？它返回的错误写明是哪把锁了吗，像 failed 给出的错误那样？"),
 	func(s *Story) {
 		a := s.Join("A")

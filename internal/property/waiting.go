@@ -211,7 +211,7 @@ var ReleaseSeen = New(
 				silently, _ := b.Tap.Waiting(mark)
 				return silently
 			})
-			s.mustWaitUnsettled(waiting, "was held up")
+			s.mustWaitUnsettled(waiting, "arrived")
 			held.Release()
 			slow.Let()
 			s.letIn(waiting, "A released while B's request number %d was on its way", n)

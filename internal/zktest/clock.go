@@ -66,7 +66,7 @@ func (c *clock) run(ctx context.Context, end context.CancelCauseFunc) {
 			return
 		}
 	}
-	end(fmt.Errorf("the clients kept sending requests for %d times %v", tooLong, patience))
+	end(fmt.Errorf("the clients kept sending requests for %v", tooLong*patience))
 }
 
 // movement returns a function that reports whether something has moved since its last call: a call

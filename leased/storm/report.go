@@ -61,7 +61,7 @@ func (s *storm) print() (isRight bool) {
 	}
 	fmt.Fprintf(s.out, "\n%d faults\n\n", len(s.faults))
 	row("", func(i int, _ verdict) any { return locks[i].Name })
-	row("turns", func(_ int, v verdict) any { return v.turns })
+	row("holds", func(_ int, v verdict) any { return v.turns })
 	row("longest wait", func(_ int, v verdict) any { return v.longest.Round(100 * time.Millisecond) })
 	row("calls of Lock that failed", func(_ int, v verdict) any { return v.failed })
 	row("calls that did not return", func(_ int, v verdict) any { return v.hung })
@@ -74,12 +74,12 @@ func (s *storm) print() (isRight bool) {
 	for _, fault := range slices.Sorted(maps.Keys(befell)) {
 		row("  in the fault: "+fault, func(_ int, v verdict) any { return v.faults[fault] })
 	}
-	row("holds that began while another lasted", func(_ int, v verdict) any { return v.together })
+	row("holds that overlapped an earlier hold", func(_ int, v verdict) any { return v.together })
 	row("uses that the store refused", func(_ int, v verdict) any { return v.refused })
 	row("  of them, by holders that were not notified yet", func(_ int, v verdict) any { return v.alive })
 	row("increments lost", func(_ int, v verdict) any { return v.lost })
-	row("the lock's history, checked by porcupine", func(_ int, v verdict) any { return rightOrWrong(v.lockIsRight) })
-	row("the number's history, checked by porcupine", func(_ int, v verdict) any {
+	row("the holds behave like those of one lock", func(_ int, v verdict) any { return rightOrWrong(v.lockIsRight) })
+	row("the increments behave like those of one counter", func(_ int, v verdict) any {
 		return rightOrWrong(v.numberIsRight)
 	})
 	if !isRight {

@@ -854,7 +854,7 @@ const WORDS = [
   [/wire\b|网络/, text("The wire: the connection between a client and a server. Here it can be slowed down, held, and cut.", "网络：客户端与服务器之间的连接。在这里，可以把它放慢、停住或切断。")],
   [/token|令牌/, text("Token: a number that grows from one holder to the next; two readers may have the same one. A store that compares tokens can refuse a late write.", "令牌：一个数，越晚的持有者得到的越大；两个读者的令牌可以相同。存储比较令牌，就能拒绝迟到的写入。")],
   [/polls?\b|轮询/, text("To poll: to ask repeatedly, in place of waiting for a notification.", "轮询：反复发请求查询，而不是等通知。")],
-  [/directory|目录/, text("Directory: a znode that has children. Here it is that of the lock, and each client creates its znode in it.", "目录：有子节点的 znode。这里指锁的目录，每个客户端都在里面创建自己的 znode。")],
+  [/directory|目录/, text("Directory: a znode that has children. Here it is the lock's directory, in which each client creates its znode.", "目录：有子节点的 znode。这里指锁的目录，每个客户端都在里面创建自己的 znode。")],
   [/persistent|持久的/, text("Persistent: such a znode stays until a client deletes it. An ephemeral one is deleted when its session ends.", "持久的：这种 znode 一直留到有客户端删除它。临时的 znode 则在会话结束时被删除。")],
   [/readers?\b|读者/, text("Reader: a client that only reads the data. A writer is one that changes it.", "读者：只读数据的客户端。要修改数据的客户端叫做写者。")],
   [/\bgetChildren\b/, text("getChildren: the request that lists the children of a znode.", "getChildren：列出一个 znode 的子节点的请求。")],

@@ -79,7 +79,7 @@ function stateSentence({ clients: [client], state, text: error, token, again }) 
   if (error) return say(`${i} gets an error: ${error}.`, `${i} 得到错误：${error}。`);
   if (state === "idle") return say(`${i} has given up.`, `${i} 放弃了等待。`);
   const inChinese = { holds: "持有锁", reads: "持有读锁" }[state] ?? is;
-  if (again) return say(`${i} ${is} once more.`, `${i} 再次加锁，仍然${inChinese}。`);
+  if (again) return say(`${i} has locked again, and still ${is}.`, `${i} 再次加锁，仍然${inChinese}。`);
   return token ? say(`${i} ${is}, with the token ${tokenName(token)}.`, `${i} ${inChinese}，令牌是 ${tokenName(token)}。`) : say(`${i} now ${is}.`, `${i} 现在${inChinese}。`);
 }
 

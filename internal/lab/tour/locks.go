@@ -50,7 +50,7 @@ func leased() Exhibit {
 		Subject: subject.Name,
 		Folder:  "leased",
 		Beside:  true,
-		Title:   "work",
+		Title:   "lease",
 		Name:    text("leased, the production lock", "leased，生产环境用的锁"),
 		Lesson: text(
 			"The production lock: what steps 5 and 6 teach, and a lease that outlives a brief disconnect.",
