@@ -191,7 +191,8 @@ const (
 	handshakeFailed = "authentication failed: " // nobody has tried to log in: the library means the handshake
 )
 
-// withoutReason is the end of a line which says that one loop has ended because the other one has.
+// withoutReason is the end of a line which says that one of the library's two loops, which send and receive, has
+// ended because the other one has.
 const withoutReason = "terminated: <nil>"
 
 // Printf is called with each line of the library's log, and keeps the last one that says

@@ -77,8 +77,8 @@ func (c *Cohort) Lock(ctx context.Context) (*Hold, error) {
 	return c.take(ctx, true)
 }
 
-// TryLock is like the TryLock of a Mutex. It does not wait for another goroutine of the process either: then
-// ErrLocked says so.
+// TryLock is like the TryLock of a Mutex. It does not wait for another goroutine of the process either: if one
+// holds the lock or is queued, TryLock returns ErrLocked, and the text says so.
 func (c *Cohort) TryLock(ctx context.Context) (*Hold, error) {
 	return c.take(ctx, false)
 }

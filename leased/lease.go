@@ -232,8 +232,8 @@ func (s *Session) ask() error {
 	return err
 }
 
-// nobodysZnode returns the path of a znode that no client creates: it has 64 random bits. A client that
-// knew it could create it, or forbid the delete.
+// nobodysZnode returns the path of a znode that no program creates: the path has 64 random bits. A program that
+// knew the path could create the znode, or forbid the delete.
 func nobodysZnode() string { return fmt.Sprintf("/zklock-nobody-%016x/nothing", rand.Uint64()) }
 
 // agreed reports whether err is ErrNoNode, the leader's answer to a delete that a majority
@@ -490,8 +490,8 @@ func (s *Session) isUsedWhenAWriteIsDue(l *lease) bool {
 	}
 }
 
-// runsShort reports whether less than two ticks of the lease are left. With one write in each tick
-// more is left, if the answers arrive soon.
+// runsShort reports whether less than two ticks of the lease are left. If there is one write in each tick, and
+// the answers arrive soon, more than two ticks are left.
 func (s *Session) runsShort(l *lease) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -38,7 +38,8 @@ func (m *RWMutex) Queue(ctx context.Context) ([]Participant, error) {
 	return m.q.participants(ctx, all)
 }
 
-// Queue is like the Queue of a Mutex. It shows one znode for all goroutines of a process.
+// Queue is like the Queue of a Mutex. Usually it shows one znode for all goroutines of a process. After a loss, or
+// if a server has refused to delete a znode, it may show more.
 func (c *Cohort) Queue(ctx context.Context) ([]Participant, error) { return c.q.participants(ctx, all) }
 
 // all stands for any number of participants.

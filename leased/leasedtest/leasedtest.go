@@ -17,7 +17,7 @@
 //		Lock(context.Context) (*leased.Hold, error)
 //	}
 //
-// It leaves out what needs servers: the network, timeouts, ACLs, other clients on the path. Only a
+// The package leaves out what needs servers: the network, timeouts, ACLs, other programs on the path. Only a
 // test with a real server shows whether a program works with ZooKeeper.
 package leasedtest
 
@@ -30,7 +30,7 @@ import (
 	"zklock/leased/internal/inmemory"
 )
 
-// The other side of inmemory.Leased: what these methods do is said there.
+// door has the methods of inmemory.Leased. The file inmemory.go of package leased says what they do.
 var door = inmemory.Leased.(interface {
 	NewSession(timeout time.Duration) *leased.Session
 	Take(ctx context.Context, s *leased.Session, dir string, reads, shared bool,
@@ -69,7 +69,7 @@ func (z *Servers) Open(label string) *Session {
 //     the lock before Unlock.
 //   - leased.ReasonExpired: the contexts of the holds end, and then the next clients acquire the locks. Calls of
 //     this session that wait start again at the end of the queue.
-//   - leased.ReasonDeleted: the next clients acquire the locks. The holders learn of it only at Unlock.
+//   - leased.ReasonDeleted: the next clients acquire the locks. The holders learn of it only at Unlock or Downgrade.
 //   - leased.ReasonClosed: the same as Close.
 //
 // Afterwards the session can acquire locks again, unless it is closed.
