@@ -28,7 +28,7 @@ import (
 //     one that our leader does not know of. A write is answered when a majority has agreed to
 //     it, and a leader is elected by a majority. Two majorities share a server. When that
 //     server has taken part in the election of a new leader, it agrees to no more writes of
-//     the old one. It has agreed to our write: so that election came after the write was sent.
+//     the old one. It has agreed to our write: so that election ended after the write was sent.
 //     And a new leader gives each session a whole timeout, from its election on.
 //
 // That leaves our present leader. When a follower passes a write on, the leader does not count
