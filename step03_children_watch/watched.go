@@ -56,7 +56,7 @@ func (w *Watched) sleep(ctx context.Context) error {
 		return nil
 	}
 	select {
-	case <-changed: // or our session has ended: the next try says so
+	case <-changed: // or our session has ended: Lock tries again in both cases
 	case <-ctx.Done():
 	}
 	return nil
