@@ -83,10 +83,10 @@ func (l *Lock) Lock(ctx context.Context) error {
 // 待办 1：让服务器通知：ChildrenW 列出目录，并用同一个请求设置监听器。
 // TODO 2: sleep until the watch fires, in place of the pause. A watch fires once.
 // 待办 2：不再等 20 ms，而是睡眠，直到监听器触发。一个监听器只触发一次。
-// TODO 3: an event can also carry an error. What has happened then? Without this, wait
-// would return an error after the next list anyway: returning the event's error only
-// gives the caller a better one.
-// 待办 3：事件也可能带着错误。那时发生了什么？（不写这一步，wait 在下一次列目录之后也会返回错误：写上，只是为了让调用者得到更好的错误。）
+// TODO 3: an event can also carry an error. What has happened then? If you ignore it,
+// wait returns an error anyway, after the next list: the event's error only tells the
+// caller more.
+// 待办 3：事件也可能带着错误。那时发生了什么？（不管它，wait 在下一次列目录之后也会返回错误；返回事件里的错误，只是让调用者知道得更多。）
 func (l *Lock) wait(ctx context.Context, node string) error {
 	for {
 		names, _, err := l.conn.Children(l.dir)
