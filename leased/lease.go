@@ -399,7 +399,7 @@ func (s *Session) takeLease() *lease {
 
 // askTogether is ask, for many calls at once: when a process ends, all its locks change hands at the same time, and
 // one write is enough for all calls that waited for them. A call that finds a write under way waits for its
-// answer. If there is none, the lease ends, and the caller sees that.
+// answer. A write that is not answered does not renew the lease: when the lease is over, the caller sees that.
 func (s *Session) askTogether() {
 	s.mu.Lock()
 	answered := s.asking

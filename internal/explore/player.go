@@ -238,9 +238,9 @@ func (p *player) playOn(begin []Moment) (r Run, err error) {
 	}
 }
 
-// fallAsleep notes the choices that can be left out next. Such a choice precedes the one taken in
-// the list, and is independent of it. In another interleaving it was taken first, and the two have
-// the same result there.
+// fallAsleep notes the choices that can be left out next. Such a choice precedes the taken one in
+// the list, or could already be left out this time. It is also independent of the taken one. In
+// another interleaving it was taken first, and the two have the same result there.
 func (p *player) fallAsleep(awake []choice, taken int) {
 	couldSleep := slices.Concat(p.asleep, awake[:taken])
 	p.asleep = nil

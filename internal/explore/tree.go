@@ -90,9 +90,9 @@ func (t *tree) next(ctx context.Context) (begin []Moment, ok bool) {
 	return begin, true
 }
 
-// played adds the result of an interleaving, and the branches that leave it. One interleaving may
-// fail, and is played again: if the machine pauses for seconds, a session's own timers fire. The
-// second failure is an error.
+// played adds the result of an interleaving, and a branch for each choice that it did not take
+// after begin. One interleaving may fail, and is played again: if the machine pauses for seconds, a
+// session's own timers fire. The second failure is an error.
 func (t *tree) played(begin []Moment, run Run, err error, say func(Result)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

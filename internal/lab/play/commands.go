@@ -226,8 +226,8 @@ func (b *side) all(do string) error {
 // queue. A client that is stopped or disconnected does not join it.
 const tooLong = 10 * time.Second
 
-// follows makes the client carry out a command if it can. If queues, the client is about to join the
-// queue, and follows returns when it has done so, or will not, or after tooLong.
+// follows makes the client carry out a command if it can. If queues is set, the client is about to
+// join the queue. Then follows returns when the client has done so, or will not, or after tooLong.
 func (c *client) follows(do string, queues bool) {
 	c.mu.Lock()
 	done := !c.ended && c.Process == stage.Running && c.does(do) == nil

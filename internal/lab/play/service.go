@@ -77,7 +77,7 @@ type side struct {
 	clients   []*client
 	wanted    int            // how many clients there will be once the lock is built
 	left      sync.WaitGroup // counts the clients whose process has not ended
-	ended     bool           // another lock has replaced this one, or none
+	ended     bool           // another lock has replaced this one, or the side was emptied
 }
 
 // now returns the present time, in microseconds since the service began.
@@ -171,8 +171,8 @@ func (s *service) every(d time.Duration, do func()) {
 	}
 }
 
-// await returns when is returns true, at the latest after patience, or when the service ends. It
-// holds mu while it calls is.
+// await calls the function is until it returns true, but not longer than patience, and not after
+// the service has ended. It holds mu during each call.
 func (s *service) await(patience time.Duration, is func() bool) {
 	late := time.Now().Add(patience)
 	for time.Now().Before(late) && s.ctx.Err() == nil {

@@ -35,7 +35,7 @@ func Film(server *zk.Conn, dir string, isZnode bool) *Camera {
 
 func (c *Camera) now() int { return int(time.Since(c.began).Microseconds()) }
 
-// do calls what with the recorder and the present moment, while it holds mu.
+// do calls the function what while it holds mu. what receives the recorder and the present moment.
 func (c *Camera) do(what func(r *Recorder, now int)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -195,7 +195,8 @@ func (c cut) since(at int) int {
 	return max(0, at-c.start)
 }
 
-// lasts reports whether something that ends at to is not over before the start.
+// lasts reports whether something is not over yet at the start. to is the moment when it ends, or
+// negative if it has not ended.
 func (c cut) lasts(to int) bool { return to < 0 || to > c.start }
 
 func (c cut) nodes(r *Recorder, s *Replay) {

@@ -32,8 +32,8 @@ func (s *shelf[T]) change(i int) *T {
 	return v
 }
 
-// forget drops values that are over and were followed by more than most others. It does so only now
-// and then, because it looks at all values.
+// forget drops each value that is over, unless it is one of the newest ones. The argument most is
+// the number of these. forget does so only now and then, because it looks at all values.
 func (s *shelf[T]) forget(most int, over func(*T) bool) {
 	if len(s.kept) <= most+most/4 {
 		return

@@ -27,8 +27,9 @@ func (l Exhibit) onPage() stage.Column {
 	return stage.Column{Key: l.Key, Heading: l.Heading(), Lesson: l.Lesson}
 }
 
-// Locks lists all locks that the tour shows: the steps with step 3's lock without a queue and then,
-// because they follow the lessons, the production lock and the Go client's own lock.
+// Locks lists all locks that the tour shows. First come the steps, and among them step 3's lock
+// without a queue. The production lock and the Go client's own lock are last, because they follow
+// the lessons.
 var Locks = func() (all []Exhibit) {
 	for _, l := range locks.Locks {
 		if l.Key == "zk" {

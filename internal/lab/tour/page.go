@@ -135,8 +135,8 @@ func (rec *Recording) besideTheSteps() (all lang.Text) {
 	return all
 }
 
-// cell returns a cell as the page's tables show it: a large number has commas, and a ratio to quiet
-// below 1 is noise and becomes "≤ 1".
+// cell returns a cell as the page's tables show it. A large number has commas. In a row that is
+// "relative to quiet", a number below 1 is noise, and becomes "≤ 1".
 func cell(label lang.Text, value any) string {
 	text := withCommas(value)
 	n, err := strconv.ParseFloat(text, 64)

@@ -58,7 +58,7 @@ func (s *scene) film() {
 	s.filmed = map[*wiretap.Tap]filmed{}
 	s.Tapped = func(name string, tap *wiretap.Tap) {
 		figure, calls := s.camera.Follow(called(name), tap)
-		s.filmed[tap] = filmed{figure, calls} // no mutex: before a camera, clients join one after the other
+		s.filmed[tap] = filmed{figure, calls} // no mutex: if a camera records, clients join one after the other
 	}
 }
 

@@ -166,7 +166,8 @@ var stories = []episode{
 
 var text = lang.Both
 
-// waiters is how many clients wait in most stories of a queue, crowded in the story of a crowd.
+// waiters is how many clients wait in most stories of a queue. crowded is how many wait in the
+// story of a crowd.
 const (
 	waiters = 10
 	crowded = 100

@@ -93,8 +93,9 @@ func (t *Tour) explained(err error) error {
 // queueJobs is how many jobs one queue counts for, because a queue takes longer than a job.
 const queueJobs = 20
 
-// queues measures a queue of each lock. It measures the locks whose waiters poll first, and apart,
-// because they would disturb the others. Among the others, it measures the locks with a herd last:
+// queues measures a queue of each lock. First, and apart from the others, it measures the locks
+// whose waiters poll: they would disturb the others. Then it measures the others, the locks with a
+// herd last:
 // a holder of leased has to renew its lease in time, and cannot wait until the server has answered
 // a herd of a thousand.
 func (t *Tour) queues(ctx context.Context) error {
@@ -161,7 +162,7 @@ func (t *Tour) tellings(ctx context.Context) (jobs []func() error) {
 	return jobs
 }
 
-// tell records a story with a lock, and stores it as number at of the stories.
+// tell records a story with a lock, and stores it as t.Stories[at].
 func (t *Tour) tell(ctx context.Context, s episode, lock Exhibit, at int) error {
 	t.say("for the page: %s, %s", s.Title.Title, lock.Subject.Name)
 	err := zktest.Tell(func(z zktest.T) {
