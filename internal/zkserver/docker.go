@@ -1,82 +1,100 @@
 package zkserver
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"net/rpc"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
 
-	dockercontainer "github.com/moby/moby/api/types/container"
-	dockernetwork "github.com/moby/moby/api/types/network"
-	"github.com/moby/moby/client"
-	"github.com/testcontainers/testcontainers-go"
-	"github.com/testcontainers/testcontainers-go/log"
+	"zklock/internal/process"
 )
 
-var errNoDocker = errors.New("no Docker daemon answers")
+// A program of its own, internal/cmd/docker, talks to Docker, so that no other program carries the
+// library for that.
 
-// image returns the container image: ZK_IMAGE, or the official one.
-func image() string {
+var (
+	errNoDocker  = errors.New("no Docker daemon answers")
+	errNoProgram = errors.New("the program that starts containers cannot be built")
+)
+
+// Image returns the container image: ZK_IMAGE, or the official one.
+func Image() string {
 	return cmp.Or(os.Getenv("ZK_IMAGE"), "zookeeper:3.9.3")
 }
 
 // repairDocker returns the command that may repair an error of findDocker, or of the start.
 func repairDocker(err error) string {
-	if errors.Is(err, errNoDocker) {
+	switch {
+	case errors.Is(err, errNoDocker):
 		return "sudo systemctl start docker"
+	case errors.Is(err, errNoProgram):
+		return "go mod download"
 	}
-	return "docker pull " + image()
+	return "docker pull " + Image()
 }
 
-// findDocker finds a Docker daemon that answers, and pulls the image if the daemon does not have
-// it.
+// Docker is what the program prints if it is started without ports: where a Docker daemon answers,
+// which has the image.
+type Docker struct {
+	Host    string // at which this machine reaches the ports of a container
+	Listen  string // where this machine listens for containers
+	Gateway string // at which they reach this machine
+
+	Silent bool   // no daemon answers
+	Failed string // why there is no container to be had; "": there is one
+}
+
+// dockerProgram returns the command that builds the program, and runs it. Ctrl-C is not for it,
+// because it has to remove its container.
+func dockerProgram(ctx context.Context, args ...string) (program *exec.Cmd, stderr *bytes.Buffer, err error) {
+	_, source, _, _ := runtime.Caller(0)
+	program = exec.CommandContext(ctx, "go", append([]string{"run", "./internal/cmd/docker"}, args...)...)
+	program.Dir = filepath.Join(filepath.Dir(source), "..", "..")
+	program.Env = append(program.Environ(), "GOWORK=off")
+	program.SysProcAttr = process.WithoutCtrlC()
+	stderr = new(bytes.Buffer)
+	program.Stderr = stderr
+	return program, stderr, program.Err
+}
+
+// findDocker finds a Docker daemon that answers, and pulls the image if the daemon does not have it.
 func findDocker(ctx context.Context) (launcher, error) {
-	log.SetDefault(log.NewNoopLogger()) // the library writes a long log
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	provider, err := testcontainers.NewDockerProvider()
+	program, stderr, err := dockerProgram(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoDocker, err)
+		return nil, fmt.Errorf("%w: %w", errNoProgram, err)
 	}
-	defer provider.Close() // closes idle connections: its client can be used again
-	daemon := provider.Client()
-	if _, err := daemon.Ping(ctx, client.PingOptions{}); err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoDocker, err)
+	printed, err := program.Output()
+	var found Docker
+	if err == nil {
+		err = json.Unmarshal(printed, &found)
 	}
-	if _, err := daemon.ImageInspect(ctx, image()); err != nil {
-		if err := provider.PullImage(ctx, image()); err != nil {
-			return nil, fmt.Errorf("cannot pull the image %s: %w", image(), err)
-		}
-	}
-	host, err1 := provider.DaemonHost(ctx)
-	gateway, err2 := provider.GetGatewayIP(ctx)
-	if err := errors.Join(err1, err2); err != nil {
-		return nil, err
-	}
-	if host == "localhost" { // it may mean ::1, which Docker maps separately
-		host = "127.0.0.1"
-	}
-	// The containers reach this machine at their gateway. With Docker Desktop, the gateway is an
-	// address of another machine. There, containers reach this machine by a name.
-	listen, calls := gateway, gateway
-	listener, err := net.Listen("tcp", net.JoinHostPort(gateway, "0"))
-	if err != nil {
-		listen, calls = "127.0.0.1", "host.docker.internal"
-	} else {
-		listener.Close()
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w: %s", errNoProgram, err, stderr)
+	case found.Silent:
+		return nil, fmt.Errorf("%w: %s", errNoDocker, found.Failed)
+	case found.Failed != "":
+		return nil, errors.New(found.Failed)
 	}
 	return place{
-		name:    "Docker image " + image(),
-		machine: func(ports []int) (machine, error) { return &container{daemon: daemon, ports: ports}, nil },
-		host:    host,
-		listen:  listen,
-		gateway: calls,
+		name:    "Docker image " + Image(),
+		machine: newContainer,
+		host:    found.Host,
+		listen:  found.Listen,
+		gateway: found.Gateway,
 		address: "0.0.0.0",
 	}.start, nil
 }
@@ -87,48 +105,73 @@ func findDocker(ctx context.Context) (launcher, error) {
 // It is configured by a file and not by ZOO_... variables, so any image works whose ZooKeeper reads
 // /conf/zoo.cfg, and not only the official one.
 //
-// If this process is killed, testcontainers' own container, Ryuk, removes it, unless
-// TESTCONTAINERS_RYUK_DISABLED is set.
+// Each container has a program of its own. The program removes the container at the end of its
+// input, and the kernel closes that if this process is killed.
 type container struct {
-	daemon                          client.APIClient
-	ports                           []int
-	files                           []testcontainers.ContainerFile
-	*testcontainers.DockerContainer // nil: it has not been started yet
+	program *exec.Cmd
+	input   io.Closer
+	calls   *rpc.Client
+	stderr  *bytes.Buffer
+	files   map[string]string // texts by path
 }
 
-func (c *container) String() string { return "a container of " + image() }
+func newContainer(ports []int) (machine, error) {
+	var args []string
+	for _, port := range ports {
+		args = append(args, strconv.Itoa(port))
+	}
+	program, stderr, err := dockerProgram(context.Background(), args...)
+	if err != nil {
+		return nil, err
+	}
+	input, err1 := program.StdinPipe()
+	output, err2 := program.StdoutPipe()
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	if err := program.Start(); err != nil {
+		return nil, err
+	}
+	calls := rpc.NewClient(struct {
+		io.ReadCloser
+		io.Writer
+	}{output, input})
+	return &container{program, input, calls, stderr, map[string]string{}}, nil
+}
+
+// ask calls a method of the program. No answer comes later than lasts.
+func (c *container) ask(ctx context.Context, method string, args, answer any) error {
+	const lasts = 2 * time.Minute // on a busy machine
+	ctx, cancel := context.WithTimeout(ctx, lasts)
+	defer cancel()
+	call := c.calls.Go("Container."+method, args, answer, make(chan *rpc.Call, 1))
+	select {
+	case <-call.Done:
+		return call.Error
+	case <-ctx.Done():
+		return fmt.Errorf("Docker: %s: %w", method, ctx.Err())
+	}
+}
+
+// do calls a method that has no answer.
+func (c *container) do(method string) error {
+	return c.ask(context.Background(), method, struct{}{}, new(struct{}))
+}
+
+func (c *container) String() string { return "a container of " + Image() }
 
 func (c *container) data() string { return "/data" }
 
 func (c *container) prepare(zooCfg string, data map[string]string) error {
-	add := func(path, text string) {
-		c.files = append(c.files, testcontainers.ContainerFile{
-			Reader: strings.NewReader(text), ContainerFilePath: path, FileMode: 0o644,
-		})
-	}
-	add("/conf/zoo.cfg", zooCfg)
+	c.files["/conf/zoo.cfg"] = zooCfg
 	for name, text := range data {
-		add(c.data()+"/"+name, text)
+		c.files[c.data()+"/"+name] = text
 	}
 	return nil
 }
 
-func (c *container) start(ctx context.Context) (err error) {
-	if c.DockerContainer != nil {
-		return c.DockerContainer.Start(ctx)
-	}
-	var exposed []string
-	published := dockernetwork.PortMap{}
-	for _, n := range c.ports {
-		port := dockernetwork.MustParsePort(fmt.Sprintf("%d/tcp", n))
-		exposed = append(exposed, port.String())
-		published[port] = []dockernetwork.PortBinding{{HostPort: strconv.Itoa(n)}}
-	}
-	c.DockerContainer, err = testcontainers.Run(ctx, image(),
-		testcontainers.WithExposedPorts(exposed...),
-		testcontainers.WithFiles(c.files...),
-		testcontainers.WithHostConfigModifier(func(host *dockercontainer.HostConfig) { host.PortBindings = published }),
-	)
+func (c *container) start(ctx context.Context) error {
+	err := c.ask(ctx, "Start", c.files, new(struct{}))
 	if err != nil && strings.Contains(err.Error(), "already") { // "allocated", "in use"
 		return errors.Join(errPortTaken, err)
 	}
@@ -136,65 +179,28 @@ func (c *container) start(ctx context.Context) (err error) {
 }
 
 func (c *container) failed(ctx context.Context) error {
-	if state, err := c.State(ctx); err == nil && !state.Running {
+	var ended bool
+	if err := c.ask(ctx, "HasEnded", struct{}{}, &ended); err == nil && ended {
 		return errEnded
 	}
 	return nil
 }
 
-func (c *container) log(ctx context.Context) string {
-	if c.DockerContainer == nil {
-		return ""
-	}
-	output, err := c.Logs(ctx)
-	if err != nil {
-		return ""
-	}
-	defer output.Close()
-	text, _ := io.ReadAll(output)
-	return string(text)
+func (c *container) log(ctx context.Context) (text string) {
+	_ = c.ask(ctx, "Log", struct{}{}, &text)
+	return text
 }
 
-// answers is how long the daemon may take for a request that it answers at once on a quiet machine.
-const answers = time.Minute
+func (c *container) kill() error { return c.do("Kill") }
 
-func (c *container) kill() error {
-	if c.DockerContainer == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), answers)
-	defer cancel()
-	_, _ = c.daemon.ContainerKill(ctx, c.GetContainerID(), client.ContainerKillOptions{}) // fails if it has ended
-	ended := c.daemon.ContainerWait(ctx, c.GetContainerID(), client.ContainerWaitOptions{})
-	select {
-	case <-ended.Result:
-		return nil
-	case err := <-ended.Error:
-		return err
-	}
-}
+func (c *container) pause() error { return c.do("Pause") }
 
-// pause retries, because with cgroups of version 1 and on a busy machine, runc sometimes says that
-// it is "unable to freeze" the container, and leaves it running.
-func (c *container) pause() error {
-	ctx, cancel := context.WithTimeout(context.Background(), answers)
-	defer cancel()
-	return poll(ctx, func() error {
-		_, err := c.daemon.ContainerPause(ctx, c.GetContainerID(), client.ContainerPauseOptions{})
-		return err
-	})
-}
-
-func (c *container) resume() error {
-	ctx, cancel := context.WithTimeout(context.Background(), answers)
-	defer cancel()
-	_, err := c.daemon.ContainerUnpause(ctx, c.GetContainerID(), client.ContainerUnpauseOptions{})
-	return err
-}
+func (c *container) resume() error { return c.do("Resume") }
 
 func (c *container) remove() error {
-	ctx, cancel := context.WithTimeout(context.Background(), answers)
-	defer cancel()
-	err := c.Terminate(ctx, testcontainers.StopTimeout(0)) // also if it is nil
-	return errors.Join(err, c.daemon.Close())
+	c.input.Close()
+	if err := c.program.Wait(); err != nil {
+		return fmt.Errorf("remove %s: %w: %s", c, err, c.stderr)
+	}
+	return nil
 }

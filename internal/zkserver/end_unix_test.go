@@ -26,9 +26,6 @@ func TestMain(m *testing.M) {
 // A process that has started servers may end in any way, even in one that lets
 // it do nothing more: the servers end with it, in whatever state they are.
 func TestServersEndWithTheirProcess(t *testing.T) {
-	if os.Getenv("ZK_BACKEND") == "docker" && os.Getenv("TESTCONTAINERS_RYUK_DISABLED") != "" {
-		t.Skip("Ryuk is off, which removes the containers of a process that was killed")
-	}
 	for name, test := range map[string]struct {
 		servers string
 		end     syscall.Signal

@@ -198,26 +198,32 @@ var (
 
 // saysWhatIsQuoted tests that the chapter's quotes have been said.
 func (c *chapter) saysWhatIsQuoted() {
-	readme, err := filepath.Glob("../../../step" + c.step + "_*/README.md")
+	pages, err := filepath.Glob("../../../step" + c.step + "_*/*.md")
 	require.NoError(c, err)
-	text, err := os.ReadFile(readme[0])
-	require.NoError(c, err)
+	var quotes [][]string
+	for _, page := range pages {
+		if strings.HasSuffix(page, ".zh-CN.md") {
+			continue
+		}
+		text, err := os.ReadFile(page)
+		require.NoError(c, err)
+		quotes = append(quotes, quoted.FindAllStringSubmatch(string(text), -1)...)
+	}
+	require.NotEmpty(c, quotes, "%v", pages)
 	said := map[string][]string{}
 	for _, a := range c.typed {
 		for _, m := range quoted.FindAllStringSubmatch(a.String(), -1) {
 			said[m[1]] = append(said[m[1]], varying.ReplaceAllString(m[2], "…"))
 		}
 	}
-	quotes := quoted.FindAllStringSubmatch(string(text), -1)
-	require.NotEmpty(c, quotes, readme[0])
 	for _, m := range quotes {
 		i := slices.Index(said[m[1]], varying.ReplaceAllString(m[2], "…"))
 		require.GreaterOrEqual(
 			c,
 			i,
 			0,
-			"%s quotes %q; %s says, after what is quoted before:\n%s",
-			readme[0],
+			"step %s quotes %q; %s says, after what is quoted before:\n%s",
+			c.step,
 			m[0],
 			m[1],
 			strings.Join(said[m[1]], "\n"),
