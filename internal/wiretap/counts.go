@@ -58,20 +58,48 @@ func Count(frames ...[]Frame) Counts {
 	return c
 }
 
-// AtOnce counts the requests that were sent right after a reply had arrived: a client that polls
-// well pauses between the two.
-func AtOnce(frames []Frame) (n int) {
+// Unpaused counts how often a client that polls has sent the same request again without a pause: each request
+// since the time before was sent right after a reply had arrived. It counts this for the request that it sent most.
+// A client that polls well may send several requests, and then pauses.
+func Unpaused(frames []Frame) (again, times int) {
+	const pause = 2 * time.Millisecond // after a reply, at least: a client that polls at once takes less
+	type request struct {
+		op   Op
+		path string
+	}
+	type count struct {
+		again, times int
+		pauses       int // so far, when it was last sent
+	}
+	counts := map[request]count{}
+	pauses := 0
 	var answered time.Time
 	for _, f := range frames {
 		switch {
 		case f.Class() != OfLock:
 		case f.Kind == Reply:
 			answered = f.At
-		case f.Kind == Request && f.At.Sub(answered) < 2*time.Millisecond:
-			n++
+		case f.Kind == Request:
+			if f.At.Sub(answered) >= pause {
+				pauses++
+			}
+			this := request{f.Op, f.Path}
+			c := counts[this]
+			hasNotPaused := c.times > 0 && c.pauses == pauses
+			if hasNotPaused {
+				c.again++
+			}
+			c.times++
+			c.pauses = pauses
+			counts[this] = c
 		}
 	}
-	return n
+	for _, c := range counts {
+		if c.times > times || c.times == times && c.again > again {
+			again, times = c.again, c.times
+		}
+	}
+	return again, times
 }
 
 // Frames is a copy of all that has passed so far, in order.
@@ -103,9 +131,15 @@ func (t *Tap) Done(op Op) (paths []string) {
 	return paths
 }
 
-// Handshakes counts how often the client has connected.
+// Handshakes counts how often the client has connected before the first fault that a test caused.
 func (t *Tap) Handshakes() (n int) {
-	for _, f := range t.Frames() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	frames := t.frames
+	if t.touched {
+		frames = frames[:t.before]
+	}
+	for _, f := range frames {
 		if f.Kind == Request && f.Op == Connect {
 			n++
 		}
@@ -138,10 +172,10 @@ func (t *Tap) Idle() bool {
 	return true
 }
 
-// Waiting reports how the client waits at this moment, judged by the record since a Mark. Silently:
-// its last request has been answered and set a watch that has not fired, and no frame waits before
-// a gate. Polling: its last request was sent three times, and from the first of these on it has set
-// no watch.
+// Waiting reports how the client waits at this moment, judged by the record since a Mark. Silently: its last
+// request was a read and has been answered, what it has read is watched, and no frame waits before a gate. An
+// earlier call may have set the watch, since calls can share one. Polling: its last request was sent three times,
+// and from the first of these on it has set no watch.
 func (t *Tap) Waiting(mark int) (silently, polling bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -166,6 +200,7 @@ func (t *Tap) Waiting(mark int) (silently, polling bool) {
 	for c := range t.conns {
 		onTheWay += len(c.asked) + c.before
 	}
-	silently = last.Watch && onTheWay == 0 && t.armed[watch{last.Path, last.Op == GetChildren}]
+	isRead := last.Op == GetData || last.Op == GetChildren || last.Op == Exists
+	silently = isRead && onTheWay == 0 && t.armed[watch{last.Path, last.Op == GetChildren}]
 	return silently, made == 3
 }

@@ -28,6 +28,9 @@ const (
 	Any         Op = -99 // for a trap: the next frame that is no ping and no handshake
 )
 
+// createContainer is the create of a directory that the servers delete when it is empty. A Frame calls it Create.
+const createContainer Op = 19
+
 // IsWrite reports whether the servers must agree on such a request, even if it fails.
 func (op Op) IsWrite() bool { return op == Create || op == Delete || op == SetData || op == Multi }
 
@@ -109,6 +112,9 @@ func (f Frame) String() string {
 func readRequest(b []byte) Frame {
 	r := bytes.NewReader(b[4:])
 	f := Frame{Kind: Request, Xid: read[int32](r), Op: Op(read[int32](r)), Bytes: len(b)}
+	if f.Op == createContainer {
+		f.Op = Create
+	}
 	switch f.Op {
 	case Create, Delete, SetData, Sync:
 		f.Path = readString(r)

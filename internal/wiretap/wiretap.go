@@ -34,6 +34,7 @@ type Tap struct {
 	frames   []Frame
 	passed   int            // frames, without pings
 	touched  bool           // a fault was caused
+	before   int            // frames before that fault
 	armed    map[watch]bool // as the server has them
 	traps    []*Trap        // not sprung yet
 	holding  []*Trap        // sprung, with a frame on hold
@@ -141,18 +142,44 @@ func (t *Tap) Session() []byte {
 	return slices.Clone(t.session)
 }
 
-// IsTouched reports whether a test ever caused a fault.
-// What happens to an untouched connection is an accident.
+// IsTouched reports whether a test ever caused a fault. What happens to an untouched connection is
+// an accident. A frame on hold is no fault, because the connection stays.
 func (t *Tap) IsTouched() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.touched
 }
 
+// Touch notes that a test causes a fault that the tap does not see, such as the end of the session.
+func (t *Tap) Touch() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.touch()
+}
+
+// touch is Touch for a caller that has locked t.mu.
+func (t *Tap) touch() {
+	if !t.touched {
+		t.touched = true
+		t.before = len(t.frames)
+	}
+}
+
+// MayHold reports whether a frame is on hold, or a trap waits for one to hold: a request could go
+// unanswered.
+func (t *Tap) MayHold() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	holds := func(trap *Trap) bool { return trap.hold && !trap.isLet() }
+	return slices.ContainsFunc(t.holding, holds) || slices.ContainsFunc(t.traps, holds)
+}
+
 func (t *Tap) setLine(state line) (was line) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.touched = t.touched || state != up
+	if state != up {
+		t.touch()
+	}
 	was, t.line = t.line, state
 	return was
 }
@@ -160,7 +187,7 @@ func (t *Tap) setLine(state line) (was line) {
 // HangUp closes the connections. The client reconnects at once.
 func (t *Tap) HangUp() {
 	t.mu.Lock()
-	t.touched = true
+	t.touch()
 	conns := slices.Collect(maps.Keys(t.conns))
 	t.mu.Unlock()
 	for _, c := range conns {
@@ -206,7 +233,9 @@ func (t *Tap) trap(kind Kind, op Op, nth int, hold bool) *Trap {
 	trap := &Trap{kind: kind, op: op, nth: nth, hold: hold, sprung: make(chan struct{}), let: make(chan struct{})}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.touched = true
+	if !hold {
+		t.touch()
+	}
 	t.traps = append(t.traps, trap)
 	return trap
 }
@@ -216,9 +245,14 @@ func (t *Tap) trap(kind Kind, op Op, nth int, hold bool) *Trap {
 func (tr *Trap) Sprung() <-chan struct{} { return tr.sprung }
 
 // IsSprung reports whether the trap has caught its frame.
-func (tr *Trap) IsSprung() bool {
+func (tr *Trap) IsSprung() bool { return isClosed(tr.sprung) }
+
+// isLet reports whether Let was called.
+func (tr *Trap) isLet() bool { return isClosed(tr.let) }
+
+func isClosed(ch <-chan struct{}) bool {
 	select {
-	case <-tr.sprung:
+	case <-ch:
 		return true
 	default:
 		return false

@@ -3,6 +3,7 @@ package zktest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -69,6 +70,7 @@ type Lag struct {
 	leader, late *zkserver.Peer
 	paused       *zkserver.Peer                // the third server: while it is paused, the late one must agree
 	server       atomic.Pointer[zkserver.Peer] // that Through connects to
+	isLost       atomic.Bool                   // Through does not connect until the library has tried all addresses
 }
 
 // NewLag gives a test such an ensemble. As yet no server lags.
@@ -89,13 +91,24 @@ func NewLag(t T) *Lag {
 // Through connects a client to the leader, and, once
 // LoseCreate was called, to the follower that lags.
 func (l *Lag) Through(dial zk.Dialer) zk.Dialer {
+	const slowly = 100 * time.Millisecond // by then the client's next request waits in the library
+	const pause = time.Second / 2         // the library's own, after all addresses, is a second
+	var failed time.Time
 	return func(network, _ string, limit time.Duration) (net.Conn, error) {
+		hasTriedAll := !failed.IsZero() && time.Since(failed) > pause
+		if l.isLost.Load() && !hasTriedAll {
+			time.Sleep(slowly)
+			failed = time.Now()
+			return nil, errors.New("no server can be reached")
+		}
+		l.isLost.Store(false)
 		return dial(network, l.server.Load().Addr, limit)
 	}
 }
 
 // LoseCreate cuts c's connection while the create that begin sends is being decided: the leader has
-// proposed it, and no other server has agreed. It returns when c has reconnected, to the follower
+// proposed it, and no other server has agreed. c then reaches no server at any of its addresses, so the library returns
+// an error for c's next request without sending it. LoseCreate returns when c has reconnected, to the follower
 // that does not know of the create, and has sent a request that must wait for the leader: a sync or
 // a write. catchUp lets the follower agree to the create, and so learn of it.
 func (l *Lag) LoseCreate(c *Client, begin func()) (catchUp func()) {
@@ -118,6 +131,7 @@ func (l *Lag) LoseCreate(c *Client, begin func()) (catchUp func()) {
 
 	asked := l.leaderCounts("zk_revalidate_count")
 	l.server.Store(l.late)
+	l.isLost.Store(true)
 	c.Tap.Cut()
 	back := c.Tap.Mark()
 	c.Tap.Restore()

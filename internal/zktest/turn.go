@@ -25,11 +25,14 @@ func (m *Member) Start() *Turn { return m.Call(m.Lock) }
 
 // StartIn is Start with the given context, such as a hold's for re-entry. The call ends when that
 // context does, or the test.
-func (m *Member) StartIn(ctx context.Context) *Turn {
+func (m *Member) StartIn(ctx context.Context) *Turn { return m.CallIn(ctx, m.Lock) }
+
+// CallIn is StartIn of another call, such as a TryLock.
+func (m *Member) CallIn(ctx context.Context, lock func(context.Context) (Hold, error)) *Turn {
 	return m.Call(func(call context.Context) (Hold, error) {
 		both, cancel := context.WithCancel(ctx)
 		defer context.AfterFunc(call, cancel)()
-		return m.Lock(both)
+		return lock(both)
 	})
 }
 
@@ -218,24 +221,43 @@ const (
 // with which a holder on the same session renews its lease: a fifth of SessionTimeout.
 const longestRest = MortalTimeout
 
+// idles returns a condition: whether the call has sent nothing in many looks.
+func (t *Turn) idles(mark int) func() bool {
+	idle := 0 // looks in a row without a new request
+	asked, since := 0, time.Now()
+	return func() bool {
+		idle++
+		if n := len(t.Asked(mark)); n != asked || !t.Tap.Idle() {
+			asked, since, idle = n, time.Now(), 0
+		}
+		return idle > whateverItIs && time.Since(since) > longestRest
+	}
+}
+
+// Rests returns a condition: whether the call waits, or polls, judged by the record since a Mark. It
+// waits for something else than a watch if it sends nothing for a long time.
+func (t *Turn) Rests(mark int) func() bool {
+	idles := t.idles(mark)
+	return func() bool {
+		silently, polls := t.Tap.Waiting(mark)
+		return idles() || silently || polls
+	}
+}
+
 func (t *Turn) settled(mark int) (how Wait) {
 	t.zoo.t.Helper()
 	quiet := 0 // looks in a row at which the client waited silently
-	idle := 0  // looks in a row without a new request
-	asked, since := 0, time.Now()
+	idles := t.idles(mark)
 	isSettled := func() bool {
 		silently, polling := t.Tap.Waiting(mark)
 		if quiet++; !silently {
 			quiet = 0
 		}
-		idle++
-		if n := len(t.Asked(mark)); n != asked || !t.Tap.Idle() {
-			asked, since, idle = n, time.Now(), 0
-		}
+		isIdle := idles()
 		switch {
 		case t.Returned():
 			how = Returned
-		case idle > whateverItIs && time.Since(since) > longestRest:
+		case isIdle:
 			how = Silently
 		case polling:
 			how = Polling
@@ -248,8 +270,8 @@ func (t *Turn) settled(mark int) (how Wait) {
 	}
 	t.zoo.await(isSettled, func() {
 		t.zoo.t.Fatalf("%s did not get the lock, and neither waits silently nor polls: "+
-			"it has sent %d requests, the last: %v",
-			t.Name, len(t.Asked(mark)), t.LastAsked())
+			"it has sent %d requests, the last: %v: %v",
+			t.Name, len(t.Asked(mark)), t.LastAsked(), context.Cause(t.zoo.Ctx))
 	})
 	return how
 }

@@ -3,6 +3,7 @@
 package zktest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,8 +105,9 @@ type Client struct {
 	ID   int64 // of the session; stays the same after the session has ended
 
 	end        func()
-	closed     bool // by Close
-	handshakes int  // until the client had its session
+	closed     bool  // by Close
+	handshakes int   // until the client had its session
+	crashedIn  int64 // the session that the client had when it crashed last; 0: it has not crashed
 }
 
 // Close ends the session: the server deletes its ephemeral znodes at once.
@@ -116,9 +118,13 @@ func (c *Client) Close() {
 
 // Accident describes what has happened to the client's connection or
 // session and was not caused by the test: "" is nothing. On a busy
-// machine a short session may expire, and a connection may break.
+// machine a short session may expire, and a connection may break. From the
+// first fault on that the test causes, nobody knows what it has caused.
 func (c *Client) Accident() string {
-	if c.closed || c.Tap.IsTouched() {
+	if c.Tap.Handshakes() > c.handshakes {
+		return fmt.Sprintf("the connection of %s broke", c.Name)
+	}
+	if c.closed || c.Tap.IsTouched() || c.Tap.MayHold() {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lastPatience)
@@ -219,16 +225,20 @@ func (z *Zoo) ConnectWith(name string, open func(zk.Dialer) (*zk.Conn, func(), e
 
 // Crash makes the client go silent without closing its session, like a process that is killed or a
 // machine that loses its network. The server keeps the session until it expires.
-func (c *Client) Crash() { c.Tap.Silence() }
+func (c *Client) Crash() {
+	c.Tap.Silence()
+	c.crashedIn = c.SessionID()
+}
 
-// AwaitExpiry returns when the server has ended the clients' sessions, and with
-// them the sessions' ephemeral znodes.
+// AwaitExpiry returns when the server has ended the sessions that the clients had when they
+// crashed, and with them the sessions' ephemeral znodes.
 func (z *Zoo) AwaitExpiry(clients ...*Client) {
 	z.t.Helper()
-	z.Await(fmt.Sprintf("the server to expire session %#x of %s", clients[0].ID, clients[0].Name), func() bool {
+	session := func(c *Client) int64 { return cmp.Or(c.crashedIn, c.ID) }
+	z.Await(fmt.Sprintf("the server to expire session %#x of %s", session(clients[0]), clients[0].Name), func() bool {
 		sessions, err := z.Sessions()
 		return err == nil && !slices.ContainsFunc(clients, func(c *Client) bool {
-			_, lives := sessions[c.ID]
+			_, lives := sessions[session(c)]
 			return lives
 		})
 	})
@@ -310,13 +320,20 @@ func (z *Zoo) Barrier(clients ...*Client) {
 	z.t.Helper()
 	for _, c := range clients {
 		err := c.read(z.Ctx)
-		for errors.Is(err, zk.ErrConnectionClosed) && z.Ctx.Err() == nil {
+		for isOfTheConnection(err) && z.Ctx.Err() == nil {
 			err = c.read(z.Ctx)
 		}
 		if err != nil {
 			z.t.Fatalf("%s: a read to flush its notifications: %v", c.Name, err)
 		}
 	}
+}
+
+// isOfTheConnection reports whether a request failed because the connection broke. While the client library writes to a
+// connection that has just been closed, its error is the system's.
+func isOfTheConnection(err error) bool {
+	var ofTheSystem *net.OpError
+	return errors.Is(err, zk.ErrConnectionClosed) || errors.As(err, &ofTheSystem)
 }
 
 // remove deletes a znode and all below it, as far as that is allowed.
