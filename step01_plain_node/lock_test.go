@@ -65,24 +65,14 @@ func init() {
 // It is not parallel, so it runs before most other tests. When a line of
 // lock.go is broken, the properties say what that line is for.
 func TestProperties(t *testing.T) {
-	property.Holds(t, plain, property.EveryStep...)
+	property.Holds(t, plain, property.Has(1)...)
 	property.Holds(t, plain, property.UnlockTooMany, property.GivesUpCutOff) // a waiter has no znode here
-	property.Lacks(t, plain,
-		property.CrashFrees,
-		property.FirstCome,
-		property.OnlyHolder,
-		property.SilentWait,
-		property.LostCreateReply,
-		property.LostDeleteReply,
-		property.LocksAgain,
-		property.ToldOfLoss,
-		property.Fenced,
-		property.Shared,
-	)
-	property.DoesNotArise(t, plain,
+	none := []*property.Property{
 		property.WaiterCrash, property.NotBeside, // here a waiter has no znode
 		property.WakesOne, property.ArrivalWakesNobody, // here no waiter sleeps
-	)
+	}
+	property.DoesNotArise(t, plain, none...)
+	property.Lacks(t, plain, property.Lacking(1, append(none, property.GivesUpCutOff)...)...)
 }
 
 // It differs from New in the kind of the znode, and in nothing else.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
 	"zklock/internal/property"
@@ -35,7 +36,7 @@ func TestStillBrokenWaitingCostsWaitersTimesNames(t *testing.T) {
 		}
 		sent := count()
 		assert.Equal(t, sent.Requests[wiretap.GetChildren], sent.All(), "requests: lists, and nothing else")
-		chapter.Says(t, "%d waiters poll once: %d lists of %d names, %d bytes", n, n, names, n*bytes)
+		chapter.Says(t, "%d waiters poll once: %d lists of %d names", n, n, names)
 	}
 }
 
@@ -86,6 +87,24 @@ func TestStillBrokenTheLockStaysFreeUntilTheNextOnePolls(t *testing.T) {
 		len(others))
 	look.Let()
 	first.Acquired()
+}
+
+// The server's numbers do not protect the queue from a client that makes a name of its own: to be allowed to create is
+// enough to stand before those who wait.
+func TestWhoMayCreateCanJumpTheQueue(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b, mallory := lock.Join(z, "A"), lock.Join(z, "B"), z.Client("Mallory")
+	a.Acquire().Release() // takes number 0
+	held := a.Acquire()   // has number 1
+	waiting := b.Start()  // has number 2
+	waiting.Queued()
+	first, err := mallory.Create(a.Path+"/lock-0000000000", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	held.Release()
+	assert.Equal(t, zktest.Polling, waiting.StillWaits(), "what B does, which is next by the server's numbers")
+	require.NoError(t, mallory.Delete(first, -1))
+	waiting.Acquired()
 }
 
 // The long interval is 64 times the short one. The test is not parallel: it measures times.

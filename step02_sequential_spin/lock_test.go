@@ -30,28 +30,11 @@ func init() { lock.NotHeld = ErrNotHeld }
 // It is not parallel, so it runs before most other tests. When a line of
 // lock.go is broken, the properties say what that line is for.
 func TestProperties(t *testing.T) {
-	property.Holds(t, lock, property.EveryStep...)
-	property.Holds(t, lock,
-		// new in this step
-		property.CrashFrees,
-		property.FirstCome,
-		property.OnlyHolder,
-		property.WaiterCrash,
-		property.NotBeside,
-		// as in step 1
-		property.UnlockTooMany,
-	)
-	property.Lacks(t, lock,
-		property.SilentWait,
-		property.LostCreateReply,
-		property.LostDeleteReply,
-		property.GivesUpCutOff,
-		property.LocksAgain,
-		property.ToldOfLoss,
-		property.Fenced,
-		property.Shared,
-	)
-	property.DoesNotArise(t, lock, property.WakesOne, property.ArrivalWakesNobody) // here no waiter sleeps
+	property.Holds(t, lock, property.Has(2)...)
+	property.Holds(t, lock, property.UnlockTooMany)                                // as in step 1
+	asleep := []*property.Property{property.WakesOne, property.ArrivalWakesNobody} // here no waiter sleeps
+	property.DoesNotArise(t, lock, asleep...)
+	property.Lacks(t, lock, property.Lacking(2, asleep...)...)
 }
 
 // A process holds the lock, B waits, and the process is killed: its session is not closed, but expires.

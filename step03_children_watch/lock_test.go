@@ -25,30 +25,9 @@ func init() { lock.NotHeld = ErrNotHeld }
 // It is not parallel, so it runs before most other tests. When a line of
 // lock.go is broken, the properties say what that line is for.
 func TestProperties(t *testing.T) {
-	property.Holds(t, lock, property.EveryStep...)
-	property.Holds(t, lock,
-		// new in this step
-		property.SilentWait,
-		property.ReleasedWhileCutOff,
-		// as in step 2
-		property.CrashFrees,
-		property.FirstCome,
-		property.OnlyHolder,
-		property.WaiterCrash,
-		property.UnlockTooMany,
-		property.NotBeside,
-	)
-	property.Lacks(t, lock,
-		property.WakesOne,
-		property.ArrivalWakesNobody,
-		property.LostCreateReply,
-		property.LostDeleteReply,
-		property.GivesUpCutOff,
-		property.LocksAgain,
-		property.ToldOfLoss,
-		property.Fenced,
-		property.Shared,
-	)
+	property.Holds(t, lock, property.Has(3)...)
+	property.Holds(t, lock, property.UnlockTooMany, property.ReleasedWhileCutOff)
+	property.Lacks(t, lock, property.Lacking(3)...)
 }
 
 // isFirst compares numbers, never names. It ignores a child that is not part of the queue.

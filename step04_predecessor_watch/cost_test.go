@@ -4,6 +4,7 @@ package predecessorwatch
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,37 +14,80 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
+	"zklock/internal/property"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
 
-// Each waiter watches one znode, and each znode is watched by at most one waiter. So a release wakes
-// one client, and one client lists, however long the queue is.
+// Each waiter watches one znode, and each znode is watched by at most one of those who wait. So a release wakes
+// one waiter, and one client lists, however long the queue is.
 func TestReleaseWakesOne(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{10, chapter.Size(t, 50)} {
-		z := zktest.New(t)
-		line := lock.Line(z, n)
-		count := z.Count(line[1:]...)
-		line = z.Pass(line)
-		woken := count()
-		lists := woken.Requests[wiretap.GetChildren]
-		assert.Equal(t, 1, woken.Notifications, "notifications for one release")
-		assert.Equal(t, 1, lists, "lists for one release")
-		chapter.Says(t, "%d waiters, one release: %d notification, %d list, %d names in it",
-			n, woken.Notifications, lists, woken.Names)
+	n := chapter.Size(t, 50)
+	z := zktest.New(t)
+	line := lock.Line(z, n)
+	count := z.Count(line[1:]...)
+	line = z.Pass(line)
+	woken := count()
+	lists := woken.Requests[wiretap.GetChildren]
+	assert.Equal(t, 1, woken.Notifications, "notifications for one release")
+	assert.Equal(t, 1, lists, "lists for one release")
+	chapter.Says(t, "%d waiters, one release: %d notification, %d list, %d names in it",
+		n, woken.Notifications, lists, woken.Names)
 
-		for len(line) > 0 {
-			line = z.Pass(line)
-		}
-		all := count()
-		lists = all.Requests[wiretap.GetChildren]
-		assert.Equal(t, n, all.Notifications, "notifications until all are served")
-		assert.Equal(t, n, lists, "lists until all are served")
-		assert.Equal(t, n*(n+1)/2, all.Names, "names: each list has all that are left")
-		chapter.Says(t, "%d waiters, all served: %d notifications, %d lists, %d names in them",
-			n, all.Notifications, lists, all.Names)
+	for len(line) > 0 {
+		line = z.Pass(line)
 	}
+	all := count()
+	lists = all.Requests[wiretap.GetChildren]
+	assert.Equal(t, n, all.Notifications, "notifications until all are served")
+	assert.Equal(t, n, lists, "lists until all are served")
+	assert.Equal(t, n*(n+1)/2, all.Names, "names: each list has all that are left")
+	chapter.Says(t, "%d waiters, all served: %d notifications, %d lists, %d names in them",
+		n, all.Notifications, lists, all.Names)
+}
+
+// A watch cannot be taken back. Each of ten clients stands directly behind the holder for a while, and gives up. Its
+// watch stays, and the release notifies it as well as the one client that waits.
+func TestAReleaseNotifiesThoseWhoGaveUpToo(t *testing.T) {
+	t.Parallel()
+	const quitters = 10
+	z := zktest.New(t)
+	held := lock.Join(z, "the holder").Acquire()
+	var gone []*zktest.Client
+	for i := range quitters {
+		quitter := lock.Join(z, fmt.Sprintf("quitter %d", i+1)).Start()
+		quitter.MustWait("the holder")
+		require.ErrorIs(t, quitter.Cancel(), context.Canceled)
+		gone = append(gone, quitter.Client)
+	}
+	waiting := lock.Join(z, "the waiter").Start()
+	waiting.MustWait("the holder")
+	toTheWaiter, toTheOthers := z.Count(waiting), z.CountClients(gone...)
+	held.Release()
+	waiting.Acquired()
+	z.Barrier(gone...)
+	waiter, others := toTheWaiter().Notifications, toTheOthers()
+	assert.Equal(t, 1, waiter, "notifications to the waiter")
+	assert.Equal(t, quitters, others.Notifications, "notifications to those who gave up")
+	assert.Zero(t, others.Requests[wiretap.GetChildren], "lists of those who gave up: they ignore it")
+}
+
+// The directory of another lock lies in this one's, and is named like a znode of the queue. So it is a place in the
+// queue, and its client never leaves.
+func TestADirectoryNamedLikeAZnodeBarsTheQueue(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := lock.Join(z, "Ada")
+	for range 2 { // numbers 0 and 1
+		a.Acquire().Release()
+	}
+	other, err := z.Observer().Create(a.Path+"/lock-1", nil, 0, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	waiting := a.Start()
+	waiting.MustWait("a directory, which nobody will delete")
+	require.NoError(t, z.Observer().Delete(other, -1))
+	waiting.Acquired()
 }
 
 // No client watches the end of the queue.
@@ -57,7 +101,6 @@ func TestArrivalWakesNobody(t *testing.T) {
 	woken := count()
 	assert.Zero(t, woken.Notifications, "notifications to the clients that were there before")
 	assert.Zero(t, woken.All(), "requests of the clients that were there before")
-	chapter.Says(t, "10 waiters, one arrival: %d notifications, %d requests", woken.Notifications, woken.All())
 }
 
 // Three of twelve waiters expire: each matters only to the client behind it.
@@ -74,7 +117,6 @@ func TestDeathsWakeThoseBehind(t *testing.T) {
 	z.Settle(others...)
 	assert.Equal(t, 3, toThoseBehind().Notifications, "notifications to those directly behind the crashed")
 	assert.Zero(t, toOthers().Notifications, "notifications to all others")
-	chapter.Says(t, "12 waiters, 3 expire: %d notifications", toThoseBehind().Notifications+toOthers().Notifications)
 }
 
 // The second in the queue crashes. The third watched it and wakes up, but it is not the third's
@@ -137,8 +179,6 @@ func TestRequestsForOneTurn(t *testing.T) {
 	z.Pass(z.Pass(line))
 	waited := line[1].Asked(0)
 	assert.Equal(t, []string{"create", "getChildren", "getData", "getChildren", "delete"}, waited, "after a wait")
-	chapter.Says(t, "lock and unlock, alone: %d requests: %s", len(alone), strings.Join(alone, ", "))
-	chapter.Says(t, "lock and unlock, after a wait: %d requests: %s", len(waited), strings.Join(waited, ", "))
 }
 
 // The server creates the znode, and the connection breaks before the reply arrives. Its owner
@@ -179,7 +219,6 @@ func TestStillBrokenLostDelete(t *testing.T) {
 	waiting.MustWait("a client that has called Unlock")
 	assert.Equal(t, holder.ID, holder.SessionID(), "the holder's session lives on")
 	assert.Len(t, waiting.Queue(), 2, "the queue: the first has called Unlock")
-	chapter.Says(t, "a lost delete: Unlock has returned an error, its znode still exists, and everybody waits")
 	holder.Release() // a second Unlock releases the lock
 	waiting.Acquired()
 }
@@ -220,12 +259,14 @@ func TestStillBrokenGivingUpWhileDisconnected(t *testing.T) {
 	next := lock.Join(z, "the next").Start()
 	next.MustWait("Ben, who has given up")
 	assert.Len(t, next.Queue(), 2, "the queue: nobody holds the lock")
-	chapter.Says(t,
-		"a client gives up while it is disconnected: Lock has returned, its znode still exists, and everybody waits")
 
 	b.Client.Close() // what a restart does
 	next.Acquired()
 }
+
+// A waiter's session ends while its getData is still in the client library, which sends it in the next session. The
+// watch is set, and the waiter has no znode any more.
+func TestStillBrokenKeptWatch(t *testing.T) { property.Lacks(t, lock, property.KeptWatch) }
 
 // The lock does not know its caller. A holder that locks again is one more waiter, behind
 // itself.
@@ -238,7 +279,6 @@ func TestStillBrokenLockingTwice(t *testing.T) {
 	second.MustWait("the first hold")
 	assert.Equal(t, []string{znode}, first.Tap.Watched(), "what the second Lock waits for: its own client's znode")
 	assert.Len(t, first.Queue(), 2, "the queue: both are the holder's")
-	chapter.Says(t, "locking twice: the holder has %d znodes in the queue, and waits for its own", len(first.Queue()))
 
 	require.Error(t, second.Cancel(), "the second Lock: only cancelling ends its wait")
 	first.Release()
@@ -261,7 +301,6 @@ func TestStillBrokenTheHolderDoesNotKnow(t *testing.T) {
 	z.Await("Ada to be connected again", func() bool { return a.State() == zk.StateHasSession })
 	err := held.Unlock()
 	require.ErrorIs(t, err, zk.ErrNoNode, "what Ada's Unlock returns, while Ben holds the lock")
-	chapter.Says(t, "Ada's session has expired, and Ben holds the lock: Ada learns of it from Unlock, %q", zk.ErrNoNode)
 }
 
 // A znode plays the store where Ada and Ben record which order they have shipped. Ada has lost

@@ -15,6 +15,8 @@ import (
 // orders is the lock's directory. A program of your own has something like /locks/orders.
 const orders = "/zklock-example-04"
 
+func nextOrder() int { return 17 }
+
 func ship(order int) { fmt.Println("order", order, "is shipped, by one worker at a time") }
 
 // It is used as step 2's lock is.
@@ -31,7 +33,7 @@ func Example() {
 	if err := lock.Lock(ctx); err != nil { // waits for its turn
 		log.Fatal(err)
 	}
-	ship(17)
+	ship(nextOrder()) // asks which order is next only now, with the lock
 	if err := lock.Unlock(); err != nil {
 		log.Fatal(err)
 	}

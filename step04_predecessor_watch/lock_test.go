@@ -25,33 +25,10 @@ func init() { lock.NotHeld = ErrNotHeld }
 // It is not parallel, so it runs before most other tests. When a line of
 // lock.go is broken, the properties say what that line is for.
 func TestProperties(t *testing.T) {
-	property.Holds(t, lock, property.EveryStep...)
-	property.Holds(t, lock,
-		// new in this step
-		property.WakesOne,
-		property.WakesOneLater,
-		property.ArrivalWakesNobody,
-		// as in step 3
-		property.CrashFrees,
-		property.FirstCome,
-		property.OnlyHolder,
-		property.WaiterCrash,
-		property.SilentWait,
-		property.UnlockTooMany,
-		property.NotBeside,
-		property.ReleasedWhileCutOff,
-	)
-	property.Lacks(t, lock,
-		property.LostCreateReply,
-		property.LostDeleteReply,
-		property.GivesUpCutOff,
-		property.LocksAgain,
-		property.ToldOfLoss,
-		property.Fenced,
-		property.Shared,
-		property.LineBreaks,
-		property.GivesUpAtOnce,
-	)
+	property.Holds(t, lock, property.Has(4)...)
+	property.Holds(t, lock, property.UnlockTooMany, property.ReleasedWhileCutOff)
+	property.Lacks(t, lock, property.Lacking(4)...)
+	property.Lacks(t, lock, property.LineBreaks, property.GivesUpAtOnce)
 }
 
 // predecessor compares numbers, never names. It ignores a child that is not part of the queue.
