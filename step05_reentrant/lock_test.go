@@ -2,12 +2,15 @@ package reentrant
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/assert"
@@ -36,33 +39,8 @@ var locks = func() property.Subject {
 }()
 
 func TestProperties(t *testing.T) {
-	property.Holds(t, locks, property.EveryStep...)
-	property.Holds(
-		t, locks,
-		// as in step 4
-		property.CrashFrees,
-		property.FirstCome,
-		property.OnlyHolder,
-		property.WaiterCrash,
-		property.SilentWait,
-		property.WakesOne,
-		property.WakesOneLater,
-		property.ArrivalWakesNobody,
-		property.NotBeside,
-		// new in this step
-		property.LostCreateReply,
-		property.LostDeleteReply,
-		property.GivesUpCutOff,
-		property.LocksAgain,
-		property.LostApart,
-		property.KeptCreate,
-		property.KeptList,
-		property.ToldOfLoss,
-		property.Fenced,
-		property.LineBreaks,
-		property.LaggingServer,
-	)
-	property.Lacks(t, locks, property.Shared)
+	property.Holds(t, locks, property.Has(5)...)
+	property.Lacks(t, locks, property.Lacking(5)...)
 }
 
 // Only the lock's own znodes are in the queue. Another lock's directory, or a number with a sign, is not.
@@ -128,10 +106,6 @@ func TestABadArgumentIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	require.Empty(t, a.Asked(mark), "requests")
 }
 
-func TestTryLock(t *testing.T) {
-	property.Holds(t, locks, property.Tries, property.TryLost)
-}
-
 // Open returns when there is a session, and not before.
 func TestOpenWaitsForTheSession(t *testing.T) {
 	t.Parallel()
@@ -156,6 +130,24 @@ func TestOpenWaitsForTheSession(t *testing.T) {
 	}
 }
 
+// lines gets the client library's log.
+type lines chan string
+
+func (l lines) Printf(format string, args ...any) { l <- fmt.Sprintf(format, args...) }
+
+func TestTheLibrarySaysNothingWhileNothingIsWrong(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	said := make(lines, 100)
+	session, err := Open(z.Servers(), zktest.SessionTimeout, zk.WithLogger(said))
+	require.NoError(t, err)
+	defer session.Close()
+	hold, err := New(session, z.Root+"/lock").Lock(z.Ctx)
+	require.NoError(t, err)
+	require.NoError(t, hold.Unlock())
+	require.Zero(t, len(said), "lines that the library has written to the program's log")
+}
+
 func TestFaults(t *testing.T) {
 	property.Faults(t, locks, property.HoldErrors{Lost: ErrLost, NoAnswer: errNoAnswer})
 }
@@ -164,6 +156,26 @@ func TestUnlockOfANilHold(t *testing.T) {
 	t.Parallel()
 	var none *Hold
 	require.ErrorIs(t, none.Unlock(), ErrNotHeld)
+}
+
+// key marks a value in a context.
+type key struct{}
+
+// A long hold keeps no context whose parent has ended.
+func TestAHoldForgetsTheContextsThatHaveEnded(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	turn := locks.Join(z, "A").Acquire()
+	value := new([1024]byte)
+	kept := weak.Make(value)
+	parent, cancel := context.WithCancel(context.WithValue(z.Ctx, key{}, value))
+	turn.Held().Context(parent)
+	cancel()
+	z.Await("the parent that has ended to be collected", func() bool {
+		runtime.GC()
+		return kept.Value() == nil
+	})
+	turn.Release()
 }
 
 // go vet warns of a copied lock: the copy would not find the holds of the original.
