@@ -27,17 +27,17 @@ func mine() property.Subject {
 	open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*Session, error) {
 		return Open(servers, timeout, zk.WithDialer(dial), zk.WithLogger(zktest.NoLog))
 	}
-	lock := property.OverHolds("New", open, New)
+	lock := property.OverSession("New", open, New)
 	lock.NotHeld = ErrNotHeld
 	return lock
 }
 
-// TestMine is your own test. It runs when your lock has all properties. It must pass on your
+// TestMine is your own test. It runs when TestLock finds nothing wrong. It must pass on your
 // lock, and fail on a lock that was published with a mistake.
 //
-// TODO 8: A holds the lock and locks again; B waits. A unlocks once, and B still waits. A unlocks
+// TODO 1: A holds the lock and locks again; B waits. A unlocks once, and B still waits. A unlocks
 // once more, and B gets the lock.
-// 待办 8：A 持有锁，又加一次锁；B 在等。A 解锁一次，B 继续等；A 再解锁一次，B 拿到锁。
+// 待办 1：A 持有锁，又加一次锁；B 在等。A 解锁一次，B 继续等；A 再解锁一次，B 拿到锁。
 //
 // The calls are a.Locks(), a.LocksAgain(), b.Waits(), a.Unlocks(), b.StillWaits() and b.GetsIt().
 func TestMine(t *testing.T) {

@@ -1,9 +1,8 @@
 // Package stairs asks the chapter's stairs for their properties. TestTheStairs, in
-// ../stairs_test.go, makes the packages stair0 to stair7 out of the chapter, and builds this test.
+// ../stairs_test.go, makes the packages stair0 to stair10 out of the diffs, and once, a wrong lock. It builds this test.
 package stairs
 
 import (
-	"context"
 	"regexp"
 	"testing"
 	"time"
@@ -14,14 +13,18 @@ import (
 	"zklock/internal/exercise"
 	"zklock/internal/property"
 	"zklock/internal/zktest"
+	once "zklock/step05_reentrant/once"
 	stair0 "zklock/step05_reentrant/stair0"
 	stair1 "zklock/step05_reentrant/stair1"
+	stair10 "zklock/step05_reentrant/stair10"
 	stair2 "zklock/step05_reentrant/stair2"
 	stair3 "zklock/step05_reentrant/stair3"
 	stair4 "zklock/step05_reentrant/stair4"
 	stair5 "zklock/step05_reentrant/stair5"
 	stair6 "zklock/step05_reentrant/stair6"
 	stair7 "zklock/step05_reentrant/stair7"
+	stair8 "zklock/step05_reentrant/stair8"
+	stair9 "zklock/step05_reentrant/stair9"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }
@@ -36,12 +39,12 @@ var stairs = []property.Subject{
 	lock("5.5", stair5.Open, stair5.New),
 	lock("5.6", stair6.Open, stair6.New),
 	lock("5.7", stair7.Open, stair7.New),
+	lock("5.8", stair8.Open, stair8.New),
+	lock("5.9", stair9.Open, stair9.New),
+	lock("5.10", stair10.Open, stair10.New),
 }
 
-func lock[S zktest.Session, H zktest.Hold, L interface {
-	Lock(context.Context) (H, error)
-	TryLock(context.Context) (H, error)
-}](
+func lock[S zktest.Session, L any](
 	name string,
 	open func([]string, time.Duration, ...func(*zk.Conn)) (S, error),
 	newLock func(S, string) L,
@@ -49,66 +52,102 @@ func lock[S zktest.Session, H zktest.Hold, L interface {
 	quietly := func(servers []string, timeout time.Duration, dial zk.Dialer) (S, error) {
 		return open(servers, timeout, zk.WithDialer(dial), zk.WithLogger(zktest.NoLog))
 	}
-	return property.OverHolds(name, quietly, newLock)
+	return property.OverSession(name, quietly, newLock)
 }
 
 // gives are the properties that each stair gives the lock, and that the one before lacks. The first
 // of each is quoted in the chapter.
 var gives = [][]*property.Property{
-	1: {property.LostCreateReply},
-	2: {property.OldZnode, property.LaggingServer},
-	3: {property.LostDeleteReply, property.TryLost, property.GivesUpCutOff},
-	4: {property.LocksAgain},
-	5: {property.LineBreaks, property.LostWhileWaiting},
-	6: {property.ToldOfLoss},
-	7: {property.Fenced},
+	1:  {property.LostCreateReply},
+	2:  {property.OldZnode, property.LaggingServer},
+	3:  {property.LostDeleteReply, property.GivesUpCutOff},
+	4:  {property.LineBreaks, property.GivesUpAtOnce},
+	5:  {property.KeptWatch},
+	6:  {property.LostApart},
+	7:  {property.ToldOfLoss},
+	8:  {property.Fenced},
+	9:  {property.LocksAgain},
+	10: {property.Tries, property.TryLost},
+}
+
+// lacks is the verdict on a property of the next stair. Without TryLock the question does not arise.
+func lacks(stair int) property.Verdict {
+	if stair == len(stairs)-1 {
+		return property.Void
+	}
+	return property.No
 }
 
 func TestStairs(t *testing.T) {
 	for stair, properties := range gives {
+		if stair > 0 && properties[0] != exercise.Stairs[stair-1] {
+			t.Errorf("5.%d is for %q, and make exercise says that it is for %q", stair, properties[0], exercise.Stairs[stair-1])
+		}
 		for i, p := range properties {
 			t.Run(stairs[stair].Name+" "+p.String(), func(t *testing.T) {
 				t.Parallel()
-				before := asked(t, stairs[stair-1], p, property.No)
+				before := asked(t, stairs[stair-1], p, lacks(stair))
 				after := asked(t, stairs[stair], p, property.Yes)
 				if i == 0 {
-					chapter.Says(t, "stair %s  %s", stairs[stair-1].Name, before)
-					chapter.Says(t, "stair %s  %s", stairs[stair].Name, after)
+					chapter.SaysIn(t, page(stair), "stair %s  %s", stairs[stair-1].Name, before)
+					chapter.SaysIn(t, page(stair), "stair %s  %s", stairs[stair].Name, after)
 				}
 			})
 		}
 	}
 }
 
-// The check of the exercise stops a lock that is a stair at the property of the next one: the stair
-// has all that is asked before.
+// page is the part of the chapter that has the stair.
+func page(stair int) string {
+	if stair <= 5 {
+		return "README.md"
+	}
+	return "holder.md"
+}
+
+// The check of the exercise stops a lock that is a stair at the property of the next one: the stair has all that is
+// asked before.
 func TestTheCheckStopsAtTheNextStair(t *testing.T) {
-	stair := 0
-	for end, p := range exercise.Step5.Properties {
-		next := stair + 1
-		isRedLine := next < len(gives) && p == gives[next][0]
-		if !isRedLine {
-			continue
-		}
-		for _, p := range exercise.Step5.Properties[:end] {
-			t.Run(stairs[stair].Name+" "+p.String(), func(t *testing.T) {
+	for n, stair := range stairs[:len(stairs)-2] { // the last stair may be left out
+		for _, p := range exercise.Step5.Properties {
+			if p == gives[n+1][0] {
+				break
+			}
+			t.Run(stair.Name+" "+p.String(), func(t *testing.T) {
 				t.Parallel()
-				asked(t, stairs[stair], p, property.Yes)
+				asked(t, stair, p, property.Yes)
 			})
 		}
-		stair = next
-	}
-	if stair != len(stairs)-1 {
-		t.Errorf("the check asks for the properties of the stairs in another order than the stairs")
 	}
 }
 
-// A name alone is worse than none: the starter has a property that the first stair loses, and the
-// second gives back.
-func TestTheFirstStairLosesAProperty(t *testing.T) {
+// Three stairs lose a property that the starter has, and a later stair gives it back: a name alone is worse than none,
+// and so is a retry alone.
+func TestThreeStairsLoseAProperty(t *testing.T) {
 	t.Parallel()
-	asked(t, stairs[0], property.OldZnode, property.Yes)
-	asked(t, stairs[1], property.OldZnode, property.No)
+	for _, lost := range []struct {
+		by, until int
+		property  *property.Property
+	}{
+		{1, 2, property.OldZnode},
+		{3, 5, property.LostTold},
+		{4, 5, property.KeptList},
+	} {
+		asked(t, stairs[lost.by-1], lost.property, property.Yes)
+		for stair := lost.by; stair < lost.until; stair++ {
+			asked(t, stairs[stair], lost.property, property.No)
+		}
+		asked(t, stairs[lost.until], lost.property, property.Yes)
+	}
+}
+
+// A lock that is made from a Session queues up again when its session has ended, also one whose Lock returns no hold.
+func TestAWaiterWhoseSessionEndedQueuesAgain(t *testing.T) {
+	t.Parallel()
+	queuesOnce := lock("5.5 that queues up once", once.Open, once.New)
+	for _, p := range []*property.Property{property.LostWhileWaiting, property.KeptWatch} {
+		asked(t, queuesOnce, p, property.No)
+	}
 }
 
 // asked asks a stair for a property, once more if there was no answer, and returns the line that

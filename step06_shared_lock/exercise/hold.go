@@ -31,7 +31,8 @@ func newHold(l *RWLock, mine place, connection context.Context, token int64) *Ho
 // work should stop. When somebody deletes the znode, only Unlock notices.
 func (h *Hold) Context(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, h.lock, h))
-	context.AfterFunc(h.life, func() { cancel(context.Cause(h.life)) })
+	forget := context.AfterFunc(h.life, func() { cancel(context.Cause(h.life)) })
+	context.AfterFunc(ctx, func() { forget() }) // else a long hold keeps each context that has ended
 	if h.life.Err() != nil {
 		cancel(context.Cause(h.life)) // AfterFunc cancels in a goroutine of its own, a moment later
 	}

@@ -61,11 +61,10 @@ func New(s *Session, path string) *RWLock {
 // Lock blocks until this call's znode is the first in the queue, and returns the hold. It
 // creates the directory and its parents where they are missing.
 //
-// ctx bounds the wait, and nothing else. When it ends, Lock returns the reason, and deletes the
-// znode in the background. Lock checks ctx between two requests: on a connection that has gone
-// silent it returns late, by at most two thirds of the session timeout. A broken connection,
-// or the end of the session, does not end the wait. A refusal by the server, such as
-// zk.ErrNoAuth, ends it.
+// ctx bounds the wait, and nothing else. When it ends, Lock returns the reason at once. A
+// goroutine remains until the request that is on its way is answered, and deletes the znode. A
+// broken connection, or the end of the session, does not end the wait. A refusal by the server,
+// such as zk.ErrNoAuth, ends it.
 //
 // Lock called with a hold's context, or with one made from it, is re-entry: it returns the same
 // hold at once, and one more Unlock is due. With the context of a reader's hold it returns
@@ -93,10 +92,33 @@ func (l *RWLock) lock(ctx context.Context, k kind, mayWait bool) (*Hold, error) 
 		}
 		return h, nil
 	}
+	var h *Hold
+	result := make(chan error)
+	go func() {
+		var err error
+		h, err = l.acquire(ctx, k, mayWait)
+		select {
+		case result <- err:
+		case <-ctx.Done(): // Lock has returned, and no caller will unlock
+			if err == nil {
+				_ = h.Unlock()
+			}
+		}
+	}()
+	select {
+	case err := <-result:
+		return h, failed("lock", l.dir, err)
+	case <-ctx.Done():
+		return nil, failed("lock", l.dir, context.Cause(ctx))
+	}
+}
+
+// acquire is Lock without its caller: it returns the hold when it is our turn.
+func (l *RWLock) acquire(ctx context.Context, k kind, mayWait bool) (*Hold, error) {
 	for {
 		mine, err := l.join(ctx, k)
 		if err != nil {
-			return nil, failed("lock", l.dir, err)
+			return nil, err
 		}
 		h, err := l.wait(ctx, mine, mayWait)
 		if errors.Is(err, zk.ErrNoNode) {
@@ -104,7 +126,7 @@ func (l *RWLock) lock(ctx context.Context, k kind, mayWait bool) (*Hold, error) 
 		}
 		if err != nil {
 			go l.leave(mine) // until the znode is deleted, or the server refuses
-			return nil, failed("lock", l.dir, err)
+			return nil, err
 		}
 		return h, nil
 	}
@@ -130,7 +152,7 @@ func (l *RWLock) join(ctx context.Context, k kind) (place, error) {
 		}
 		// There was no answer. Or the session has changed: the library may have sent the create in the
 		// old session or in the new one, and the answer does not say in which.
-		mine, err := l.find(ctx, prefix)
+		mine, err := l.find(prefix)
 		if err != nil || mine.node != "" {
 			mine.kind = k
 			return mine, err
@@ -140,28 +162,14 @@ func (l *RWLock) join(ctx context.Context, k kind) (place, error) {
 }
 
 // find looks for a znode whose path begins with prefix, and retries until a server answers. It
-// returns an empty place if there is none. When ctx ends first, find returns, and findAndLeave
-// takes over.
-func (l *RWLock) find(ctx context.Context, prefix string) (place, error) {
+// returns an empty place if there is none.
+func (l *RWLock) find(prefix string) (place, error) {
 	for {
 		mine, err := l.look(prefix)
 		if !l.s.mustRetry(err) {
 			return mine, err
 		}
-		if ctx.Err() != nil {
-			go l.findAndLeave(prefix)
-			return place{}, context.Cause(ctx)
-		}
 		pause()
-	}
-}
-
-// findAndLeave continues in the background after Lock has returned. If there is a znode, no caller
-// will use it, so findAndLeave deletes it.
-func (l *RWLock) findAndLeave(prefix string) {
-	mine, err := l.find(context.Background(), prefix)
-	if err == nil && mine.node != "" {
-		_ = l.leave(mine) // no caller is left to get an error
 	}
 }
 
@@ -210,10 +218,10 @@ func (l *RWLock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, err
 			pause() // until there is another one
 			continue
 		}
-		if l.s.conn.SessionID() != mine.session {
-			return nil, zk.ErrNoNode // our znode is deleted with its session
-		}
 		names, stat, err := l.s.conn.Children(l.dir)
+		if l.sessionEnded(mine) {
+			return nil, zk.ErrNoNode // a list of the next session may still show our znode
+		}
 		if l.s.mustRetry(err) {
 			pause()
 			continue
@@ -239,6 +247,9 @@ func (l *RWLock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, err
 		}
 		// GetW, not ExistsW: if the znode was deleted meanwhile, GetW sets no watch.
 		_, _, gone, err := l.s.conn.GetW(l.dir + "/" + before)
+		if l.sessionEnded(mine) {
+			return nil, zk.ErrNoNode // a watch of the next session does not end with ours
+		}
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
 		}
@@ -264,25 +275,27 @@ func (l *RWLock) leave(mine place) error {
 	mayBeDone := false // an earlier delete got no answer: perhaps it was carried out
 	for {
 		err := l.s.conn.Delete(mine.node, -1)
-		if err == nil {
+		switch {
+		case err == nil:
 			return nil
-		}
-		sessionEnded := l.s.isClosed() || l.s.conn.SessionID() != mine.session
-		if sessionEnded {
+		case l.sessionEnded(mine):
 			return ErrLost
-		}
-		if errors.Is(err, zk.ErrNoNode) && mayBeDone {
+		case errors.Is(err, zk.ErrNoNode) && mayBeDone:
 			return nil
-		}
-		if errors.Is(err, zk.ErrNoNode) {
+		case errors.Is(err, zk.ErrNoNode):
 			return ErrLost
-		}
-		if !l.s.mustRetry(err) {
+		case !l.s.mustRetry(err):
 			return err
 		}
 		mayBeDone = true
 		pause()
 	}
+}
+
+// sessionEnded reports whether the session of our znode has ended. Then the servers delete the
+// znode, now or soon.
+func (l *RWLock) sessionEnded(mine place) bool {
+	return l.s.isClosed() || l.s.conn.SessionID() != mine.session
 }
 
 // errNoAnswer is what Unlock returns when it has waited long enough.

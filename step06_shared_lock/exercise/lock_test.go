@@ -32,13 +32,13 @@ func mine() property.Subject {
 	return lock
 }
 
-// TestMine is your own test. It runs when your lock has all properties. It must pass on your
-// lock, and fail on a lock that was published with a mistake.
+// TestMine is your own test. It runs when TestLock finds nothing wrong. It must pass with your
+// lock, and fail with W26, the change that the chapter shows under "What is wrong here?".
 //
-// TODO 5: A writes, B waits to read, and C waits to write, behind B. A unlocks, and B gets the lock.
-// 待办 5：A 在写，B 等着读，C 排在 B 后面等着写；A 解锁，B 拿到锁。
+// TODO 5: Which calls show that W26 is wrong? In which order do a reader and a writer have to arrive?
+// 待办 5：哪几次调用能看出 W26 错了？读者和写者要按什么次序到来？
 //
-// The calls are a.Locks(), b.WaitsToRead(), c.Waits(), a.Unlocks() and b.GetsIt().
+// What a client can do: Locks, Waits, WaitsToRead, StillWaits, GetsIt, Unlocks and Crashes.
 func TestMine(t *testing.T) {
 	exercise.Own(t, exercise.Step6, mine(), func(a, b, c *exercise.Client) {
 	})

@@ -18,7 +18,7 @@ import (
 // holds are lost, and locks can be acquired again over the same Session.
 type Session struct {
 	conn    *zk.Conn
-	timeout time.Duration
+	timeout time.Duration // of the session, as Open was asked for
 
 	open  context.Context // ends with Close
 	close context.CancelCauseFunc
@@ -27,6 +27,45 @@ type Session struct {
 	current    context.Context // ends when the present connection ends: see connection
 	disconnect context.CancelCauseFunc
 }
+
+// hear is called by the client library at each change of the connection's state. It must
+// not block.
+//
+// The rule is: no connection, no hold. Without a connection the client cannot know whether the
+// servers keep its session or have ended it. The chapter says what the rule assumes and costs.
+func (s *Session) hear(event zk.Event) {
+	if event.Type != zk.EventSession { // the event is that of a watch
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch event.State {
+	case zk.StateHasSession: // connected, with the old session or a new one
+		s.current, s.disconnect = context.WithCancelCause(s.open)
+	case zk.StateDisconnected, zk.StateExpired:
+		s.disconnect(ErrLost)
+	}
+}
+
+// connection returns a context that ends, with the cause ErrLost, when the present connection
+// is lost. Until then the session is the same. If there is no connection now, the context has
+// ended already.
+func (s *Session) connection() context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current
+}
+
+// mustRetry reports whether to retry a request that ended with err: it got no answer, and the
+// Session is open. The client library answers a request after Close as if the connection had broken.
+func (s *Session) mustRetry(err error) bool {
+	return unanswered(err) && !s.isClosed()
+}
+
+func (s *Session) isClosed() bool { return s.open.Err() != nil }
+
+// pause comes before a retry: while a connection is being closed, each request fails at once.
+func pause() { time.Sleep(time.Millisecond) }
 
 // Option is an option of the client library, such as zk.WithDialer.
 type Option = func(*zk.Conn)
@@ -91,43 +130,4 @@ func (s *Session) Conn() *zk.Conn { return s.conn }
 func (s *Session) Close() {
 	s.close(ErrLost) // before the servers delete the znodes of our holds
 	s.conn.Close()
-}
-
-func (s *Session) isClosed() bool { return s.open.Err() != nil }
-
-// mustRetry reports whether to retry a request that ended with err: it got no answer, and the
-// Session is open.
-func (s *Session) mustRetry(err error) bool {
-	return unanswered(err) && !s.isClosed()
-}
-
-// pause comes before a retry: while a connection is being closed, each request fails at once.
-func pause() { time.Sleep(time.Millisecond) }
-
-// hear is called by the client library at each change of the connection's state. It must
-// not block.
-//
-// The rule is: no connection, no hold. Without a connection the client cannot know whether the
-// servers keep its session or have ended it. The chapter says what the rule assumes and costs.
-func (s *Session) hear(event zk.Event) {
-	if event.Type != zk.EventSession { // the event is that of a watch
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch event.State {
-	case zk.StateHasSession: // connected, with the old session or a new one
-		s.current, s.disconnect = context.WithCancelCause(s.open)
-	case zk.StateDisconnected, zk.StateExpired:
-		s.disconnect(ErrLost)
-	}
-}
-
-// connection returns a context that ends, with the cause ErrLost, when the present connection
-// is lost. Until then the session is the same. If there is no connection now, the context has
-// ended already.
-func (s *Session) connection() context.Context {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.current
 }
