@@ -35,8 +35,10 @@ func (l *Lock) Lock(ctx context.Context) error {
 		return err
 	}
 	// TODO 1: each try is a create. Look at its error: which value means that the
-	//         lock is yours, and which that another client holds it?
+	//         lock is yours, and which that another client holds it? Return any other one
+	//         by failed, which names the lock.
 	// 待办 1：每次尝试都是一次 create。看它返回的错误：哪个值表示锁归你？哪个值表示锁由别的客户端持有？
+	//         其他的错误，用 failed 写明是哪把锁，再返回。
 	// TODO 2: while another client holds it, pause for 20 ms and try again.
 	// 待办 2：锁由别的客户端持有时，等 20 ms，再试。
 	// TODO 3: when ctx has ended, stop trying and return the reason.

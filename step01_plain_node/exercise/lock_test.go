@@ -28,14 +28,18 @@ func mine() property.Subject {
 	return plain
 }
 
-// TestMine is your own test. It runs when your lock has all properties. It must pass on your
-// lock, and fail on a lock that was published with a mistake.
+// TestMine is your own test. It runs when TestLock finds nothing wrong. It must pass with your
+// lock, and fail with W4, the change that the chapter shows under "What is wrong here?".
 //
-// TODO 6: While A holds the lock, B waits.
-// 待办 6：A 持有锁时，B 在等。
+// TODO 6: Which calls show that W4 is wrong? What does it take for success, and when does that happen?
+// 待办 6：哪几次调用能看出 W4 错了？它把什么当成了成功，这种事在什么时候发生？
 //
-// The calls are a.Locks(), b.Waits(), a.Unlocks() and b.GetsIt().
+// What a client can do: Locks, Waits, StillWaits, GetsIt, Unlocks and Crashes.
 func TestMine(t *testing.T) {
 	exercise.Own(t, exercise.Step1, mine(), func(a, b, c *exercise.Client) {
+		// An example, of another idea: after a release, the next client gets the lock. Replace it.
+		a.Locks()
+		a.Unlocks()
+		b.Locks()
 	})
 }

@@ -48,16 +48,12 @@ func (l *Lock) Lock(ctx context.Context) error {
 	if err := check(ctx, l.conn, l.dir); err != nil {
 		return err
 	}
-	// TODO 1: get a number, once: create l.dir+"/lock-" with
-	//         zk.FlagEphemeralSequential. The returned path ends in the number.
+	// TODO 1: get a number, once: create l.dir+"/lock-" with zk.FlagEphemeralSequential.
 	// 待办 1：取一个序号，只取一次：用 zk.FlagEphemeralSequential 创建 l.dir+"/lock-"。
-	//         返回的路径以序号结尾。
-	// TODO 2: then poll, not with a create, but with a list of l.dir: is there a
-	//         smaller number than mine?
-	// 待办 2：然后轮询：不用 create，而是列出 l.dir。有比自己小的序号吗？
-	// TODO 3: now there is a znode to delete when ctx ends, or when a request
-	//         fails.
-	// 待办 3：现在，ctx 结束或请求失败时，有东西要清理了。
+	// TODO 2: then poll with a list of l.dir: is there a smaller number than mine?
+	// 待办 2：然后轮询，列出 l.dir：有比自己小的序号吗？
+	// TODO 3: delete the znode when ctx ends, or when a request fails.
+	// 待办 3：ctx 结束或请求失败时，删除这个 znode。
 	for {
 		if err := ctx.Err(); err != nil {
 			return failed("lock", l.dir, err)

@@ -26,13 +26,13 @@ func mine() property.Subject {
 	return lock
 }
 
-// TestMine is your own test. It runs when your lock has all properties. It must pass on your
-// lock, and fail on a lock that was published with a mistake.
+// TestMine is your own test. It runs when TestLock finds nothing wrong. It must pass with your
+// lock, and fail with W1, the change that the chapter shows under "What is wrong here?".
 //
-// TODO 5: A holds the lock, B waits, A crashes, and B gets the lock.
-// 待办 5：A 持有锁，B 在等；A 崩溃，B 拿到锁。
+// TODO 5: Which calls show that W1 is wrong? While all goes well, nobody sees it.
+// 待办 5：哪几次调用能看出 W1 错了？一切顺利时，谁也看不出来。
 //
-// The calls are a.Locks(), b.Waits(), a.Crashes() and b.GetsIt().
+// What a client can do: Locks, Waits, StillWaits, GetsIt, Unlocks and Crashes.
 func TestMine(t *testing.T) {
 	exercise.Own(t, exercise.Step2, mine(), func(a, b, c *exercise.Client) {
 	})

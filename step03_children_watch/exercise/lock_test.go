@@ -26,13 +26,15 @@ func mine() property.Subject {
 	return lock
 }
 
-// TestMine is your own test. It runs when your lock has all properties. It must pass on your
-// lock, and fail on a lock that was published with a mistake.
+// TestMine is your own test. It runs when TestLock finds nothing wrong. It must pass with your
+// lock, and fail with W13, the change that the chapter shows under "What is wrong here?".
 //
-// TODO 4: A holds the lock, B waits, A unlocks, and B gets the lock.
-// 待办 4：A 持有锁，B 在等；A 解锁，B 拿到锁。
+// TODO 4: Which calls show that W13 is wrong? Here it loses only the second notification of a
+// waiter. What notifies a waiter that cannot have the lock yet?
+// 待办 4：哪几次调用能看出 W13 错了？在这里，它只丢一个等待者的第二条通知。
+// 还拿不到锁的等待者，会因为什么收到通知？
 //
-// The calls are a.Locks(), b.Waits(), a.Unlocks() and b.GetsIt().
+// What a client can do: Locks, Waits, StillWaits, GetsIt, Unlocks and Crashes.
 func TestMine(t *testing.T) {
 	exercise.Own(t, exercise.Step3, mine(), func(a, b, c *exercise.Client) {
 	})

@@ -25,7 +25,8 @@ import (
 // ErrNotHeld is what Unlock returns when this client does not hold the lock.
 var ErrNotHeld = errors.New("the lock is not held by this client: each Unlock needs a Lock before it")
 
-// Lock is one lock, seen by one client. It is safe for use by many goroutines.
+// Lock is one lock, seen by one client. It is safe for use by many goroutines, except
+// in one case: see Unlock.
 type Lock struct {
 	conn *zk.Conn
 	dir  string
@@ -114,9 +115,11 @@ func (l *Lock) leave(node string) error {
 // Unlock deletes the znode that holds the lock. It returns ErrNotHeld when
 // this client does not hold the lock, and zk.ErrNoNode when the znode no longer
 // exists: it was deleted with its session, by another client, or by an earlier
-// Unlock whose reply was lost. After any other error Unlock can be called again. But if another
-// goroutine has acquired this Lock meanwhile, the second call can delete that goroutine's znode.
+// Unlock whose reply was lost. After any other error Unlock can be called again. But the znode may be
+// deleted, and this Lock held by another goroutine by now: a second Unlock releases that hold.
 func (l *Lock) Unlock() error {
+	// mu is held during the delete. After it another goroutine may get its turn at once, and
+	// the znode that it puts into l.node must not be overwritten with "".
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.node == "" {

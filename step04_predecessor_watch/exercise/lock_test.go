@@ -26,13 +26,13 @@ func mine() property.Subject {
 	return lock
 }
 
-// TestMine is your own test. It runs when your lock has all properties. It must pass on your
-// lock, and fail on a lock that was published with a mistake.
+// TestMine is your own test. It runs when TestLock finds nothing wrong. It must pass with your
+// lock, and fail with W8, the change that the chapter shows under "What is wrong here?".
 //
-// TODO 5: A holds the lock, B waits, C waits behind B. B crashes, and C still waits.
-// 待办 5：A 持有锁，B 在等，C 排在 B 后面；B 崩溃，C 继续等。
+// TODO 5: Which calls show that W8 is wrong? Two clients are not enough. Whose znode can be deleted?
+// 待办 5：哪几次调用能看出 W8 错了？两个客户端不够。谁的节点会被删除？
 //
-// The calls are a.Locks(), b.Waits(), b.Crashes() and c.StillWaits().
+// What a client can do: Locks, Waits, StillWaits, GetsIt, Unlocks and Crashes.
 func TestMine(t *testing.T) {
 	exercise.Own(t, exercise.Step4, mine(), func(a, b, c *exercise.Client) {
 	})
