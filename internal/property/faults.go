@@ -28,7 +28,6 @@ type HoldErrors struct {
 func Faults(t *testing.T, subject Subject, errs HoldErrors) {
 	for name, test := range map[string]func(*testing.T, Subject, HoldErrors){
 		"a connection that is closed by hand":                    closedByHand,
-		"giving up while nobody knows of the znode":              unknownZnode,
 		"a znode of the session before is no place for a waiter": znodeOfTheSessionBefore,
 		"a hold depends on the connection of its list":           ownConnection,
 		"a hold that is over is no re-entry":                     holdIsOver,
@@ -58,23 +57,6 @@ func closedByHand(t *testing.T, subject Subject, errs HoldErrors) {
 	a.Session.Conn().Close()
 	zktest.AwaitChan(z, "A to be notified", work.Done())
 	require.ErrorIs(t, context.Cause(work), errs.Lost)
-}
-
-// The server carries out A's create, and the reply does not arrive. A is disconnected and gives up,
-// without knowing whether its znode exists. It does, and must be deleted when A is connected again.
-func unknownZnode(t *testing.T, subject Subject, _ HoldErrors) {
-	z := zktest.New(t)
-	a := subject.Join(z, "A")
-	a.Acquire().Release() // makes the directory
-	slow := a.Tap.HoldReply(wiretap.Create, 1)
-	turn := a.Start()
-	zktest.AwaitChan(z, "A's create to be carried out", slow.Sprung())
-	a.Tap.Cut()
-	require.ErrorIs(t, turn.Cancel(), context.Canceled, "A's Lock, while A is disconnected")
-	require.Len(t, a.Queue(), 1, "the znode that A does not know of")
-	a.Tap.Restore()
-	z.Await("A's znode to be deleted", func() bool { return len(a.Queue()) == 0 })
-	require.Equal(t, a.ID, a.SessionID(), "A's session: it is not the end of it that has deleted the znode")
 }
 
 // A waits, and gets a new session from a server that does not know yet

@@ -1,15 +1,19 @@
 package property
 
 import (
+	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
 
-// A holds the lock and locks again, and releases twice.
+// A holds the lock and locks again, and releases twice. Then B holds it, and A calls Lock with contexts of its old hold.
+// The hold of D, which has locked twice, is lost.
 var LocksAgain = New(
 	text("the holder may lock again", "持有者可以再次加锁"),
 	text("a function that holds the lock calls a function that acquires it, and waits for itself",
@@ -37,7 +41,7 @@ var LocksAgain = New(
 		second.Release()
 		s.mustWait(waiting, waiting.StillWaits(), "saw A, which had locked twice, release once")
 		first.Release()
-		waiting.Acquired()
+		s.letIn(waiting, "A, which had locked twice, has released twice")
 		if a.HasHolds() {
 			late := first.StartIn(first.Context())
 			s.FailsIf(
@@ -48,9 +52,45 @@ var LocksAgain = New(
 				late.Err() == nil,
 				"A has released, B holds the lock, and a Lock with the context of A's old hold returned nil",
 			)
+			s.losesAfterItLockedTwice()
+			endless := first.StartIn(context.WithoutCancel(first.Context()))
+			s.mustNotEnter(endless, "A has released, B holds the lock")
+		}
+		s.unlocks(waiting)
+		s.entersAgain(b, b, "B holds the lock", blocking(b))
+		if b.Reader != nil {
+			s.entersAgain(b.Reader, b, "B reads", []lockCall{{"RLock", b.Reader.Lock}})
 		}
 		s.Holds("A locked twice with one znode, and B got the lock after the second release")
 	})
+
+// losesAfterItLockedTwice checks that each Unlock of a lost hold returns an error: the caller of the inner Lock has to
+// learn of the loss as well. A hold may outlast a connection that breaks for a moment.
+func (s *Story) losesAfterItLockedTwice() {
+	m := s.JoinAs("D", Seat{Path: s.path + "-twice"})
+	outer := m.Acquire()
+	inner := outer.StartIn(outer.Context())
+	inner.Acquired()
+	m.Tap.HangUp()
+	s.Barrier(m.Client) // it is connected again
+	hasContext := has[contexter](outer.Held())
+	isLost := hasContext && s.SoonAfter(fewAnswers, func() bool { return outer.Context().Err() != nil })
+	unlocked := inner.Unlock()
+	s.FailsIf(isLost && unlocked == nil, "%s locked twice, and its connection broke, which ended the context of its hold; "+
+		"the Unlock of the second Lock returned nil", m.Name)
+	_ = outer.Unlock()
+}
+
+// mustNotEnter checks a Lock that was called with a context of a hold that is over. The context has not ended. Lock may
+// return an error, or wait as any other client does.
+func (s *Story) mustNotEnter(call *zktest.Turn, when string) {
+	if call.Waits() != zktest.Returned {
+		_ = s.givesUp(call, when)
+		return
+	}
+	s.FailsIf(call.Err() == nil, "%s, and a Lock with a context that was made from A's old hold, and has not ended, "+
+		"returned nil", when)
+}
 
 // One goroutine of A holds the lock, somebody deletes its znode, and another goroutine of A gets
 // the same lock. Both call Unlock.
@@ -58,12 +98,9 @@ var LostApart = New(
 	text("the Unlock of a lost hold does not affect the next hold", "丢了锁的持有者不影响下一个持有者"),
 	text("the next holder could not unlock, and its znode would block everyone",
 		"下一个持有者会无法解锁，它的 znode 会挡住所有客户端"),
-	text("do the count and the znode belong to the lock, or to a hold?", "计数和 znode 属于谁：属于锁，还是属于一次持锁？"),
+	text("does the znode belong to the lock, or to a hold?", "znode 属于谁：属于锁，还是属于一次持锁？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
-		if !a.HasHolds() {
-			s.void("the lock has no holds")
-		}
 		first := a.Acquire()
 		s.deletes(s.left(a)[0])
 		second := a.Start()
@@ -78,14 +115,18 @@ var LostApart = New(
 		s.letIn(second, "somebody deleted the znode of A's first hold")
 		waiting := s.queue(b)[0]
 		lost := first.Unlock()
-		s.mustWait(waiting, waiting.StillWaits(), "saw A unlock the hold that it had lost")
+		how := waiting.StillWaits()
+		s.FailsIf(how == zktest.Returned && waiting.Err() == nil && len(s.left(a)) == 0,
+			"A called Unlock for its lost hold; that deleted the znode of A's second hold, and B got the lock%s", s.queueNow())
+		s.mustWait(waiting, how, "saw A unlock the hold that it had lost")
 		err := second.Unlock()
 		s.FailsIf(err != nil, "A's first hold was lost, and its Unlock returned %v; the Unlock of the second: %v", lost, err)
 		s.letIn(waiting, "A has unlocked both of its holds, of which one was lost")
 		s.Holds("A's first hold was lost, and its Unlock returned %q; the second was released", lost)
 	})
 
-// A holds the lock and is disconnected. A must learn of that before B gets the lock.
+// A holds the lock and is disconnected. A must learn of that before B gets the lock. Then a third client has
+// the lock three times: its delete is answered late, its connection breaks at its list, and while it holds the lock.
 var ToldOfLoss = New(
 	text("the holder learns that its connection is lost", "连接断开时会通知持有者"),
 	text("a holder whose session has ended continues to write while the next holder also writes",
@@ -94,32 +135,115 @@ var ToldOfLoss = New(
 		"客户端连不上服务器时，它知道什么？什么时候知道？"),
 	func(s *Story) {
 		a, b := s.JoinMortal("A"), s.Join("B")
-		earlier := a.Acquire()
-		earlier.Release()
 		held := a.Acquire()
 		waiting := s.queue(b)[0]
+		if a.HasHolds() {
+			s.endsWithItsParent(held)
+		}
+		beat := s.beat()
 		a.Crash()
 		if !a.HasHolds() {
 			s.AwaitExpiry(a.Client)
 			s.Fails("session %#x of A has expired, and nothing notifies A, which still works as the holder", a.ID)
 		}
 		waiting.Acquired()
-		s.FailsIf(held.Context().Err() == nil, "session %#x of A has expired and B holds the lock: A does not know", a.ID)
-		s.FailsIf(
-			earlier.Context().Err() == nil,
-			"A learned of its loss, but the context of an earlier hold did not end at Unlock",
-		)
+		s.FailsIf(!has[contexter](held.Held()),
+			"session %#x of A has expired and B holds the lock, and A cannot learn of it: your Hold has no "+
+				"Context(context.Context) context.Context; 5.7 says what it is for", a.ID)
+		isTold := held.Context().Err() != nil
+		// The client learns of its loss by a timer, a third of the timeout before the session expires.
+		if still := beat.end(); !isTold && still >= zktest.MortalTimeout/3 {
+			s.Fatalf("this machine paused for %v, and B got the lock before A could learn of its loss", still)
+		}
+		s.FailsIf(!isTold, "session %#x of A has expired and B holds the lock: A does not know", a.ID)
 		a.Tap.Restore()
 		s.Await("A to have another session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
 		s.FailsIf(
 			held.Held().Context(s.Ctx).Err() == nil,
 			"A lost the lock and got another session; then a context was made from the lost hold, and it has not ended",
 		)
+		waiting.Release()
+		c := s.Join("C")
+		s.endsBeforeItsDelete(c)
+		s.beginsWithAConnection(c)
+		s.unlocksALostHold(c)
 		s.Holds("A was disconnected, and was notified before B got the lock")
 	})
 
+// endsWithItsParent checks the context of a hold for a work that has a context of its own.
+func (s *Story) endsWithItsParent(held *zktest.Turn) {
+	type key struct{}
+	parent, end := context.WithCancel(context.WithValue(s.Ctx, key{}, "a value"))
+	work := held.Held().Context(parent)
+	s.FailsIf(work.Value(key{}) == nil, "the context of %s's hold does not have the values of its parent", held.Name)
+	end()
+	s.FailsIf(!s.Soon(func() bool { return work.Err() != nil }),
+		"the parent of a context of %s's hold has ended, and the context has not: the work would go on", held.Name)
+	s.FailsIf(held.Context().Err() != nil,
+		"the parent of one context of %s's hold has ended, and another context of the hold as well", held.Name)
+}
+
+// endsBeforeItsDelete checks that Unlock ends the context of a hold before it deletes the znode: another client gets
+// the lock then, even if the reply is late.
+func (s *Story) endsBeforeItsDelete(c *zktest.Member) {
+	held := c.Acquire()
+	late := c.Tap.HoldReply(wiretap.Delete, 1)
+	unlocked := s.Go(c.Client, func(context.Context) error { return held.Unlock() })
+	zktest.AwaitChan(s.Zoo, "C's znode to be deleted", late.Sprung())
+	s.FailsIf(!s.Soon(func() bool { return held.Context().Err() != nil }),
+		"C's Unlock has deleted its znode, so another client can get the lock, and the context of C's hold has not ended: "+
+			"its work goes on")
+	late.Let()
+	s.FailsIf(unlocked.Err() != nil, "C's Unlock returned: %v", unlocked.Err())
+}
+
+// beginsWithAConnection checks that a hold is not lost from its start: C's connection breaks at its list, and C gets
+// the lock over the next one. Nothing else happens to that connection.
+func (s *Story) beginsWithAConnection(c *zktest.Member) {
+	next := c.Tap.HoldRequest(wiretap.Connect, 1)
+	lost := c.Tap.LoseReply(wiretap.GetChildren, 1)
+	attempt := c.Start()
+	zktest.AwaitChan(s.Zoo, "the reply to C's list to be lost", lost.Sprung())
+	zktest.AwaitChan(s.Zoo, "C to connect again", next.Sprung())
+	s.SoonAfter(fewAnswers, attempt.Returned) // until C's next list waits in the client, as in KeptCreate
+	mark := c.Tap.Mark()
+	next.Let()
+	if s.Soon(attempt.Returned) && attempt.Err() != nil {
+		attempt = c.Start() // as any caller would
+	}
+	s.letIn(attempt, "the reply to C's list was lost, C is connected again, and nobody holds the lock")
+	isLost := s.SoonAfter(fewAnswers, func() bool { return attempt.Context().Err() != nil })
+	isBroken := slices.ContainsFunc(c.Tap.Since(mark), func(f wiretap.Frame) bool {
+		return f.Kind == wiretap.Request && f.Op == wiretap.Connect
+	})
+	if isLost && isBroken { // a busy machine
+		s.Fatalf("C got the lock after its connection had broken, and has lost that connection as well")
+	}
+	s.FailsIf(isLost, "the reply to C's list was lost, C is connected again and got the lock, "+
+		"and the hold was lost from its start: its context has ended with the connection before")
+	attempt.Release()
+}
+
+// unlocksALostHold checks that Unlock returns an error if the hold was lost and the session lives, and deletes the
+// znode. A hold may outlast a connection that breaks for a moment: then it is not lost.
+func (s *Story) unlocksALostHold(c *zktest.Member) {
+	held := c.Acquire()
+	c.Tap.HangUp()
+	s.Barrier(c.Client) // C is connected again
+	if !s.SoonAfter(fewAnswers, func() bool { return held.Context().Err() != nil }) {
+		held.Release()
+		return
+	}
+	err := held.Unlock()
+	s.FailsIf(err == nil, "C's connection broke, which ended the context of its hold, and C's Unlock returned nil: "+
+		"its caller does not learn that the hold was lost")
+	s.FailsIf(!s.Soon(func() bool { return len(s.left(c)) == 0 }),
+		"C's connection broke, C is connected again, its Unlock returned %q, and has left %v", err, s.left(c))
+}
+
 // A and B take turns, and one turn runs in another process. Between two turns the directory is
-// deleted and created again, so the sequence numbers start again from 0.
+// deleted and created again, so the sequence numbers start again from 0. At last two clients wait that have
+// seen the same list.
 var Fenced = New(
 	text("each hold's token is greater than the last", "每次持锁，令牌都比上一次大"),
 	text("a store cannot tell the late write of an earlier holder from a good one",
@@ -138,6 +262,7 @@ var Fenced = New(
 		for i, c := range []*zktest.Member{a, b, a, b, a, b} {
 			begin := time.Now()
 			turn := c.Acquire()
+			s.FailsIf(!has[tokener](turn.Held()), "your Hold has no Token() int64; 5.8 says what it is for")
 			tokens = append(tokens, turn.Held().Token())
 			maps.DeleteFunc(units, func(_ string, unit time.Duration) bool {
 				n, from, to := turn.Held().Token(), begin.UnixNano()/int64(unit), time.Now().UnixNano()/int64(unit)
@@ -158,6 +283,9 @@ var Fenced = New(
 			}
 			s.FailsIf(tokens[i] <= tokens[i-1], "turn %d%s got token %d after token %d", i+1, where, tokens[i], tokens[i-1])
 		}
+		if s.subject.reads == nil { // readers share a hold's place, and may share a token
+			s.tokensOfTwoThatWaited(a, b, s.Join("C"))
+		}
 		for unit := range units {
 			s.Fails(
 				"each token is the time of this machine's clock, in %s: another clock may be wrong, or be set back; tokens: %v",
@@ -167,3 +295,25 @@ var Fenced = New(
 		}
 		s.Holds("%d turns got the tokens %v, although the directory was created again", len(tokens), tokens)
 	})
+
+// tokensOfTwoThatWaited lets B and C wait behind A, and C arrives before the first list of B: both see the same queue
+// in their first lists. Their tokens must differ.
+func (s *Story) tokensOfTwoThatWaited(a, b, c *zktest.Member) {
+	held := a.Acquire()
+	mark := b.Tap.Mark()
+	slow := b.Tap.HoldRequest(wiretap.GetChildren, 1)
+	first := b.Start()
+	s.Await("B to list the queue, or to wait", comesToAStop(first, slow, mark))
+	second := s.queue(c)[0]
+	slow.Let()
+	b.Tap.Restore()
+	s.mustWait(first, first.StillWaits(), "arrived while A held the lock")
+	held.Release()
+	next, last := s.oneOf(first, second)
+	token := next.Held().Token()
+	s.unlocks(next)
+	s.letIn(last, "the one before it has released")
+	s.FailsIf(last.Held().Token() <= token, "two clients waited; the first of them got token %d, and the next one %d",
+		token, last.Held().Token())
+	s.unlocks(last)
+}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -21,40 +24,113 @@ var CrashFrees = New(
 		"进程如果在持锁时崩溃，别的客户端就永远拿不到锁"),
 	text("who deletes the holder's znode when the holder cannot?", "持有者自己不能删除 znode 时，由谁删除？"),
 	func(s *Story) {
-		a, b := s.JoinMortal("A"), s.Join("B")
+		a, b := s.Join("A"), s.Join("B")
 		a.Acquire()
 		waiting := s.queue(b)[0]
-		a.Crash()
-		s.AwaitExpiry(a.Client)
+		s.Expire(a.Client)
 		s.FailsIf(!s.Soon(waiting.Returned),
 			"A's session has ended, its znode still exists, and B waits: %v", s.left(a))
 		waiting.Acquired()
 		s.Holds("A's session expired, and B got the lock")
 	})
 
-// A holds the lock, B waits, C waits behind B. B crashes, and C must keep waiting.
+// A holds the lock, and many clients wait. One after the other, the predecessor of the last one gives up, or crashes.
+// When only A is left before it, somebody writes into A's znode. The last one must keep waiting, however often it is
+// woken, and gets the lock after A.
 var WaiterCrash = New(
 	text("a waiter's crash does not give the lock to the next client", "等待者崩溃不会误放行"),
 	text("the client behind it would take its crash for a release", "排在它后面的客户端会把它的崩溃当成释放"),
 	text("you were woken: does that mean that it is your turn?", "你被唤醒了：这就说明轮到你了吗？"),
 	func(s *Story) {
-		a, b, c := s.Join("A"), s.JoinMortal("B"), s.Join("C")
+		a, b := s.Join("A"), s.Join("B")
 		held := a.Acquire()
-		waiting := s.queue(b, c)[1]
+		line := s.queue(b)
 		if len(s.left(b)) == 0 {
 			s.void("a waiter has no znode that could be deleted")
 		}
-		b.Crash()
-		s.AwaitExpiry(b.Client)
-		s.mustWait(waiting, waiting.StillWaits(), "saw the waiter B crash")
+		waiters, crash := inARow, 4
+		if line[0].Waits() == zktest.Polling { // each poll sees the whole queue: a few are enough, and take less long
+			waiters, crash = 4, 2
+		}
+		for n := range waiters - 1 {
+			line = append(line, s.queue(s.Join(fmt.Sprintf("waiter %d", n+2)))...)
+		}
+		last := s.queue(s.Join("the last"))[0]
+		for i, leaves := range slices.Backward(line) {
+			s.mustWait(leaves, leaves.StillWaits(), "was waiting,")
+			if i >= crash {
+				leaves.GiveUp()
+			}
+			hasLeft := func() bool { return leaves.Returned() && len(s.left(leaves.Member)) == 0 }
+			if i < crash || !s.SoonAfter(fewAnswers, hasLeft) { // whether it can give up is GivingUp's question
+				s.Expire(leaves.Client)
+			}
+			s.mustWait(last, last.StillWaits(), "saw %s leave the queue, the waiter before it (%d of %d),",
+				leaves.Name, len(line)-i, len(line))
+		}
+		for _, znode := range s.left(a) {
+			_, err := s.Observer().Set(znode, []byte("a note"), -1)
+			s.Require(err, "write into "+znode)
+		}
+		s.mustWait(last, last.StillWaits(), "saw that somebody had written into A's znode,")
 		held.Release()
-		waiting.Acquired()
-		s.Holds("B crashed in the queue; C kept waiting, and got the lock after A's release")
+		s.letIn(last, "all other waiters have left, and A has released")
+		if a.Reader != nil {
+			s.leavesTheMiddle()
+		}
+		s.Holds("%d waiters left the queue, each the predecessor of the last, and %d of them by a crash; "+
+			"the last kept waiting, and got the lock after A's release", len(line), crash)
 	})
 
-// A holds the lock. B is cancelled while it waits, D reaches its deadline, and E is cancelled while
-// the reply to its create is on its way. C must get the lock. In the end only F is left. F is
-// cancelled while the reply to its create is on its way, and then while the reply to its list is.
+// leavesTheMiddle brings three clients to a lock, readers and writers in every order in which the second waits, and
+// the third behind it. The second leaves in every way. Then the third gets the lock if it shares it with the first.
+// If not, it must keep waiting.
+func (s *Story) leavesTheMiddle() {
+	first, last := s.writerAs("the first", Seat{}), s.writerAs("the last", Seat{})
+	for _, how := range []string{"gave up", "crashed", "lost its znode"} {
+		for i, queue := range []string{"WRR", "WRW", "WWR", "WWW", "RWR", "RWW"} {
+			path := fmt.Sprintf("%s-%s-%d", s.path, strings.ReplaceAll(how, " ", "-"), i)
+			holder := s.as(queue[0], s.subject.At(s.Zoo, first, path)).Acquire()
+			middle := s.queue(s.as(queue[1], s.writerAs("the middle one", Seat{Path: path})))[0]
+			waiting := s.queue(s.as(queue[2], s.subject.At(s.Zoo, last, path)))[0]
+			switch how {
+			case "gave up":
+				_ = s.givesUp(middle, "it waits in the queue")
+			case "crashed":
+				s.Expire(middle.Client)
+			default:
+				s.deletes(s.left(middle.Member)[0])
+			}
+			what := fmt.Sprintf("%s holds the lock, %s waited behind it, and %s behind that; the middle one %s",
+				named[queue[0]], named[queue[1]], named[queue[2]], how)
+			areBothReaders := queue[0] == 'R' && queue[2] == 'R'
+			if areBothReaders {
+				s.letIn(waiting, "%s", what)
+			} else {
+				s.keepsOut(waiting, what)
+			}
+			s.unlocks(holder)
+			s.letIn(waiting, "%s, and the first has released", what)
+			s.unlocks(waiting)
+			middle.GiveUp()
+		}
+	}
+}
+
+// keepsOut fails the story if the call of a client that must wait has returned.
+func (s *Story) keepsOut(waiting *zktest.Turn, what string) {
+	if waiting.StillWaits() != zktest.Returned {
+		return
+	}
+	s.FailsIf(waiting.Err() != nil, "%s, and the last one's Lock returned: %v", what, waiting.Err())
+	s.Fails("%s, and the last one got the lock while the first held it", what)
+}
+
+// A holds the lock. B is cancelled while it waits, and D reaches its deadline. E calls Lock several
+// times, and is cancelled while the reply to its first request is on its way, then to its second one,
+// and so on. C must get the lock. In the end only F is left, and is cancelled in the same way, and then each time
+// that its Lock looks at its context: right after the first look, right after the second one, and so on. Its last
+// context has ended before the call.
 var GivingUp = New(
 	text("giving up leaves nothing behind", "放弃等待后不留残余"),
 	text("a client that has given up would block every client behind it in the queue", "排在后面的客户端都在等一个已经离开的客户端"),
@@ -68,11 +144,7 @@ var GivingUp = New(
 		s.GaveUp(b, s.givesUp(waiting[0], "B waits behind A"), context.Canceled)
 		s.mustWait(waiting[1], waiting[1].StillWaits(), "saw B give up")
 
-		overdue := d.Call(func(ctx context.Context) (zktest.Hold, error) {
-			ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
-			defer cancel()
-			return d.Lock(ctx)
-		})
+		overdue := startsWithADeadline(d)
 		s.FailsIf(
 			!s.Soon(overdue.Returned),
 			"D waits behind A: its deadline has passed, and its Lock does not return; it has left %v",
@@ -80,39 +152,145 @@ var GivingUp = New(
 		)
 		s.GaveUp(d, overdue.Err(), context.DeadlineExceeded)
 
-		slow := e.Tap.HoldReply(wiretap.Create, 1)
-		ctx, cancel := context.WithCancel(s.Ctx)
-		caught := e.StartIn(ctx)
-		s.Await("the server to carry out E's create, or E to wait without one", func() bool {
-			return comesToAStop(caught, slow, 0)
-		})
-		cancel()
-		slow.Let()
-		s.GaveUp(e, caught.Err(), context.Canceled)
-
+		for _, call := range blocking(e) {
+			for _, caught := range s.givesUpAtEachReply(e, call) {
+				s.GaveUp(e, caught.Err(), context.Canceled)
+			}
+		}
 		s.mustWait(waiting[1], waiting[1].StillWaits(), "was waiting,")
 		held.Release()
+		s.letIn(waiting[1], "A has released")
 		waiting[1].Release()
 
 		f := s.Join("F") // it gives up just when it is its turn
-		for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren} {
-			slow = f.Tap.HoldReply(op, 1)
-			ctx, cancel = context.WithCancel(s.Ctx)
-			caught = f.StartIn(ctx)
-			s.Await("F's request to be carried out", func() bool { return slow.IsSprung() || caught.Returned() })
-			cancel()
-			slow.Let()
-			if caught.Err() == nil {
-				caught.Release()
-			} else {
-				s.GaveUp(f, caught.Err(), context.Canceled)
+		for _, call := range blocking(f) {
+			for _, caught := range s.givesUpAtEachReply(f, call) {
+				if caught.Err() != nil {
+					s.GaveUp(f, caught.Err(), context.Canceled)
+				} else {
+					s.unlocksAfterItGaveUp(caught)
+				}
 			}
 		}
+		s.givesUpAtEachLook(f)
+		s.locksWithAnEndedContext(f)
 		s.Holds("four clients gave up, and left nothing; the next in the queue got the lock")
 	})
 
+// startsWithADeadline calls Lock with a context that reaches its deadline soon.
+func startsWithADeadline(m *zktest.Member) *zktest.Turn {
+	return m.Call(func(ctx context.Context) (zktest.Hold, error) {
+		ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		defer cancel()
+		return m.Lock(ctx)
+	})
+}
+
+// unlocksAfterItGaveUp releases a hold that a call returned although its context had ended.
+func (s *Story) unlocksAfterItGaveUp(caught *zktest.Turn) {
+	err := caught.Unlock()
+	s.FailsIf(err != nil, "%s's context ended when it got the lock: its Lock returned nil, and its Unlock returned: %v; "+
+		"the znodes that %s has deleted: %v", caught.Name, err, caught.Name, caught.Tap.Done(wiretap.Delete))
+}
+
+// givesUpAtEachReply lets a client make a call several times, such as its Lock. The context of the first call ends
+// while the reply to the first request is on its way, that of the second call while the reply to the second one
+// is, and so on, until a call sends no such request. A client that polls always sends one more.
+func (s *Story) givesUpAtEachReply(m *zktest.Member, lock lockCall) iter.Seq2[int, *zktest.Turn] {
+	const most = 6
+	return func(yield func(int, *zktest.Turn) bool) {
+		for n := 1; n <= most; n++ {
+			mark := m.Tap.Mark()
+			slow := m.Tap.HoldReply(wiretap.Any, n)
+			call := m.Call(lock.lock)
+			s.Await(fmt.Sprintf("the server to carry out request %d of %s, or %s to wait", n, m.Name, m.Name),
+				comesToAStop(call, slow, mark))
+			call.GiveUp()
+			slow.Let()
+			isLast := !slow.IsSprung()
+			m.Tap.Restore() // removes a trap that was not sprung
+			if !yield(n, call) || isLast {
+				return
+			}
+		}
+	}
+}
+
+// A watchedContext ends at a look at it: right after the answer that it has not ended.
+type watchedContext struct {
+	context.Context
+	looks atomic.Int64 // left until then
+	end   func()
+}
+
+func (c *watchedContext) Err() error {
+	defer c.look()
+	return c.Context.Err()
+}
+
+func (c *watchedContext) Done() <-chan struct{} {
+	defer c.look()
+	return c.Context.Done()
+}
+
+func (c *watchedContext) look() {
+	if c.looks.Add(-1) == 0 {
+		c.end()
+	}
+}
+
+// givesUpAtEachLook lets a client call Lock of a free lock several times. The context of the first call ends right
+// after Lock has looked at it once, that of the second call after two looks, and so on, until a call looks less often.
+func (s *Story) givesUpAtEachLook(m *zktest.Member) {
+	const most = 12
+	const forOthers = 20 * time.Millisecond // while one goroutine of Lock looks, the others see that the context has ended
+	for n := 1; n <= most; n++ {
+		ctx, cancel := context.WithCancel(s.Ctx)
+		returned := make(chan struct{})
+		watched := &watchedContext{Context: ctx, end: func() {
+			cancel()
+			select {
+			case <-returned:
+			case <-time.After(forOthers):
+			}
+		}}
+		watched.looks.Store(int64(n))
+		call := m.Call(func(context.Context) (zktest.Hold, error) {
+			defer close(returned)
+			return m.Lock(watched)
+		})
+		what := fmt.Sprintf("nobody holds the lock, and the context of %s ended right after its Lock had looked at it %d times",
+			m.Name, n)
+		s.FailsIf(!s.Soon(call.Returned), "%s; Lock does not return, and has left %v", what, s.left(m))
+		cancel()
+		if err := call.Err(); err == nil {
+			s.unlocks(call)
+		} else {
+			s.FailsIf(!errors.Is(err, context.Canceled), "%s; Lock returned %v", what, err)
+		}
+		s.FailsIf(!s.Soon(func() bool { return len(s.left(m)) == 0 }),
+			"%s; Lock returned %v, and has left %v behind", what, call.Err(), s.left(m))
+		if watched.looks.Load() > 0 {
+			return
+		}
+	}
+}
+
+// locksWithAnEndedContext calls Lock of a free lock with a context that has ended before the call.
+func (s *Story) locksWithAnEndedContext(m *zktest.Member) {
+	ended, end := context.WithCancel(s.Ctx)
+	end()
+	for _, lock := range blocking(m) {
+		call := m.Call(func(context.Context) (zktest.Hold, error) { return lock.lock(ended) })
+		s.FailsIf(!s.Soon(call.Returned), "%s is called with a context that has ended, and does not return", lock.name)
+		s.FailsIf(call.Err() == nil, "%s was called with a context that had ended, and got the lock", lock.name)
+		s.GaveUp(m, call.Err(), context.Canceled)
+	}
+}
+
 // A holds the lock, and B waits. B gives up while it cannot reach a server. Then B reconnects in
-// the same session, and A releases. C must get the lock.
+// the same session, and A releases. C must get the lock. Later B gives up while it is disconnected, and its create
+// was carried out.
 var GivesUpCutOff = New(
 	text("giving up while disconnected leaves nothing behind", "断线期间放弃等待，也不留残余"),
 	text("the session survives the disconnect, and so does a znode that no client uses: it blocks the lock",
@@ -132,9 +310,12 @@ var GivesUpCutOff = New(
 		waiting := s.queue(b)[0]
 		b.Tap.Cut()
 		waiting.GiveUp()
-		const enough = 5 // failed dials: by then the library has answered the first delete with an error
-		tried := dials.Load() + enough
-		s.Await("B to try to connect", func() bool { return dials.Load() >= tried })
+		triesToConnect := func() {
+			const enough = 5 // failed dials: by then the library has answered the first request with an error
+			tried := dials.Load() + enough
+			s.Await("B to try to connect", func() bool { return dials.Load() >= tried })
+		}
+		triesToConnect()
 		b.Tap.Restore()
 		s.Await("B to be back", func() bool { return b.State() == zk.StateHasSession })
 		s.FailsIf(!s.Soon(waiting.Returned),
@@ -145,9 +326,31 @@ var GivesUpCutOff = New(
 			waiting.Err(), s.left(b))
 		held.Release()
 		s.letIn(c.Start(), "B gave up while it was disconnected, and A has released")
+		if overSession(b) { // a lock that is made from a connection does not look for its znode
+			s.givesUpBeforeItsCreateIsAnswered(b, triesToConnect)
+		}
 		s.Holds("B gave up while it was disconnected, and its Lock returned %q; B left nothing, and C got the lock",
 			waiting.Err())
 	})
+
+// givesUpBeforeItsCreateIsAnswered lets a client give up while it is disconnected, and does not know whether its
+// create was carried out. It was.
+func (s *Story) givesUpBeforeItsCreateIsAnswered(m *zktest.Member, triesToConnect func()) {
+	before := len(s.Names(s.dir))
+	slow := m.Tap.HoldReply(wiretap.Create, 1)
+	attempt := m.Start()
+	zktest.AwaitChan(s.Zoo, fmt.Sprintf("%s's create to be carried out", m.Name), slow.Sprung())
+	m.Tap.Cut()
+	attempt.GiveUp()
+	triesToConnect()
+	m.Tap.Restore()
+	s.FailsIf(!s.Soon(attempt.Returned),
+		"the reply to %[1]s's create was lost, and %[1]s gave up while it was disconnected; it is connected again, "+
+			"and its Lock does not return", m.Name)
+	s.FailsIf(!s.Soon(func() bool { return len(s.Names(s.dir)) == before }),
+		"the reply to %[1]s's create was lost, and %[1]s gave up while it was disconnected; it is connected again, "+
+			"and its znode is still in the queue: %v", m.Name, s.Names(s.dir))
+}
 
 // GaveUp fails the story unless the client's Lock returned the error why, and the client has left
 // nothing behind.
@@ -157,8 +360,8 @@ func (s *Story) GaveUp(c *zktest.Member, err, why error) {
 	s.FailsIf(!isGone, "%s gave up, and left %v behind", c.Name, s.left(c))
 }
 
-// A holds the lock. The reply to B's create is delayed, and later the reply to its list. Each time
-// B gives up before the reply arrives.
+// A holds the lock. The reply to B's create is delayed, later the reply to its list, and then that to its read of
+// A's znode. Each time B gives up before the reply arrives.
 var GivesUpAtOnce = New(
 	text("a client that gives up need not wait for a reply", "放弃等待不必等响应"),
 	text("a caller with a deadline would hang while the connection is down", "设了截止时间的调用者，会一直卡到网络恢复"),
@@ -167,30 +370,36 @@ var GivesUpAtOnce = New(
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
 		a.Acquire()
-		for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren} {
-			slow := b.Tap.HoldReply(op, 1)
-			waiting := b.Start()
-			s.Await(
-				fmt.Sprintf("the reply to B's %v to be held up", op),
-				func() bool { return comesToAStop(waiting, slow, 0) },
-			)
-			waiting.GiveUp()
-			atOnce := s.Soon(waiting.Returned)
-			slow.Let()
-			s.FailsIf(
-				!atOnce,
-				"B gave up while the reply to its %v was on its way, and its Lock did not return before the reply arrived",
-				op,
-			)
-			s.GaveUp(b, waiting.Err(), context.Canceled)
+		for _, call := range blocking(b) {
+			for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren, wiretap.GetData} {
+				s.givesUpAtOnce(b, call, op)
+			}
 		}
 		s.Holds(
-			"B gave up while its create, and then its list, was not answered: Lock returned at once, and nothing was left",
+			"B gave up while its create, its list, and its read were not answered: Lock returned at once, and nothing was left",
 		)
 	})
 
+// givesUpAtOnce lets B give up while the reply to a request of its call is on its way.
+func (s *Story) givesUpAtOnce(b *zktest.Member, call lockCall, op wiretap.Op) {
+	mark := b.Tap.Mark()
+	slow := b.Tap.HoldReply(op, 1)
+	waiting := b.Call(call.lock)
+	s.Await(fmt.Sprintf("the reply to B's %v to be held up", op), comesToAStop(waiting, slow, mark))
+	waiting.GiveUp()
+	atOnce := s.Soon(waiting.Returned)
+	slow.Let()
+	b.Tap.Restore()
+	s.FailsIf(
+		!atOnce,
+		"B gave up while the reply to its %v was on its way, and its %s did not return before the reply arrived",
+		op, call.name,
+	)
+	s.GaveUp(b, waiting.Err(), context.Canceled)
+}
+
 // A holds the lock. B's connection breaks while B lists the queue, and then while it reads a znode.
-// If B's Lock returns an error, B must have left the queue.
+// If B's Lock returns an error, B must have left the queue. Then the server refuses B's create, its list, and its read.
 var FailsClean = New(
 	text("an error in the wait leaves nothing behind", "等待出错后不留残余"),
 	text("the caller got an error, but its znode would become the first in the queue and block everyone",
@@ -220,10 +429,40 @@ var FailsClean = New(
 				"B's connection broke at its %v, its Lock returned %v, and left %v", op, waiting.Err(), s.left(b))
 			b.Tap.Restore()
 		}
+		s.refusesARequest(b, "create", s.dir, zk.PermCreate)
+		if !s.subject.Znode {
+			s.refusesARequest(b, "list of the queue", s.dir, zk.PermRead)
+		}
+		if s.readsZnodes(b) {
+			s.refusesARequest(b, "read of A's znode", s.left(a)[0], zk.PermRead)
+		}
 		held.Release()
 		s.letIn(s.Join("C").Start(), "A has released, and B has given up")
 		s.Holds("B's connection broke at its list, %s; at its read, %s; nothing was left", told[0], told[1])
 	})
+
+// readsZnodes reports whether a client's Lock has sent a getData so far. An exists needs no permission.
+func (s *Story) readsZnodes(m *zktest.Member) bool { return m.Requests(0)[wiretap.GetData] > 0 }
+
+// permits sets what anybody may do with a znode.
+func (s *Story) permits(znode string, permissions int32) {
+	_, err := s.Observer().SetACL(znode, zk.WorldACL(permissions), -1)
+	s.Require(err, "set the permissions of "+znode)
+}
+
+// refusesARequest takes a permission away at a znode, so the server refuses a request of a client's Lock while another
+// client holds the lock. Lock must return that error, and leave nothing behind.
+func (s *Story) refusesARequest(m *zktest.Member, request, znode string, permission int32) {
+	s.permits(znode, zk.PermAll&^permission)
+	call := m.Start()
+	s.FailsIf(!s.Soon(call.Returned), "the server refuses %s's %s, and its Lock does not return; its last requests: %s",
+		m.Name, request, call.LastAsked())
+	s.permits(znode, zk.PermAll)
+	s.FailsIf(call.Err() == nil, "the server refused %s's %s while A held the lock, and %[1]s got the lock as well",
+		m.Name, request)
+	s.FailsIf(!s.Soon(func() bool { return len(s.left(m)) == 0 }),
+		"the server refused %s's %s, its Lock returned %q, and left %v", m.Name, request, call.Err(), s.left(m))
+}
 
 // A holds the lock, B waits, and C waits behind B. Somebody deletes B's znode, and A releases.
 var NotBeside = New(
@@ -269,11 +508,10 @@ var LostWhileWaiting = New(
 	text("the session has ended: what wakes the waiter now, and what does its Lock return?",
 		"会话已经结束：现在由什么唤醒等待者？它的 Lock 返回什么？"),
 	func(s *Story) {
-		a, b := s.Join("A"), s.JoinMortal("B")
+		a, b := s.Join("A"), s.Join("B")
 		held := a.Acquire()
 		waiting := s.queue(b)[0]
-		b.Crash()
-		s.AwaitExpiry(b.Client)
+		s.Expire(b.Client)
 		mark := b.Tap.Mark()
 		b.Tap.Restore()
 		queuesAgain := func() bool {
@@ -298,24 +536,27 @@ var LostWhileWaiting = New(
 		if s.subject.Znode {
 			s.Holds("B's session expired while it waited; B continued in its new session, and got the lock")
 		}
-		owner, _ := s.Owner(b.Znode())
-		sessions, err := s.Sessions()
-		_, lives := sessions[newSession]
-		if hasExpired := err == nil && !lives; hasExpired { // on a busy machine, which is no mistake of the lock
+		var owners []int64 // B alone has a znode now, and its connection may have broken before it learned which
+		for _, name := range b.Queue() {
+			owner, _ := s.Owner(b.Path + "/" + name)
+			owners = append(owners, owner)
+		}
+		if b.SessionID() != newSession { // on a busy machine, which is no mistake of the lock
 			s.Fatalf("B's second session %#x has expired as well", newSession)
 		}
-		if owner != b.SessionID() || owner == b.ID {
-			s.Fails("B lost session %#x while it waited, and holds the lock by a znode of session %#x", b.ID, owner)
-		}
+		s.FailsIf(!slices.Equal(owners, []int64{newSession}),
+			"B lost session %#x while it waited, has session %#x now, and holds the lock; the sessions of the queue: %#x",
+			b.ID, newSession, owners)
 		s.Holds("B's session expired while it waited, and B got the lock in its new session")
 	})
 
-// saysSo ends the story of B, whose session expired while it waited, and whose Lock has returned. A
-// lock without holds knows only the session that it began with, so its Lock may return any error.
+// saysSo ends the story of B, whose session expired while it waited, and whose Lock has returned. If the lock is made
+// from a connection, as in steps 1 to 4, its Lock may return any error. If it is made from a Session, it must queue up
+// again.
 func (s *Story) saysSo(b *zktest.Member, err error) {
 	s.FailsIf(err == nil, "B's session expired while it waited, A holds the lock, and B got it as well")
 	s.FailsIf(
-		b.HasHolds(),
+		overSession(b),
 		"B's session expired while it waited, B has another one, and its Lock returned: %v; it has to queue up again",
 		err,
 	)
@@ -325,47 +566,136 @@ func (s *Story) saysSo(b *zktest.Member, err error) {
 }
 
 // A holds the lock, and B calls TryLock. Then the lock is free, and B calls TryLock once more, and
-// Lock. The context of each of these two calls ends after the call has returned.
+// Lock. The context of each of these two calls ends after the call has returned. Then A gets the lock
+// between two requests of B's TryLock. At last clients try behind every short queue of readers and writers.
 var Tries = New(
 	text("TryLock does not wait, and leaves nothing behind", "尝试加锁不等别人，也不留残余"),
 	text("a caller that must not wait would wait, or would leave a znode that blocks the queue",
 		"不愿等待的调用者会一直等下去，或者留下一个已经没有人用的 znode，堵住队列"),
-	text("the context that was given to TryLock ends: what ends with it, and what must not?",
-		"传给 TryLock 的 context 结束了：什么随之结束？什么不该结束？"),
+	text("whom would your try have to wait for? And the context that it was given ends: what ends with it, and what must not?",
+		"这次尝试本来要等谁？传给它的 context 结束了：什么随之结束？什么不该结束？"),
 	func(s *Story) {
-		a, b := s.writerAs("A", Seat{}), s.Join("B")
+		a, b := s.writerAs("A", Seat{}), s.writerAs("B", Seat{})
 		if b.TryLock == nil {
 			s.void("the lock has no TryLock")
 		}
 		held := a.Acquire()
-		try := b.Call(b.TryLock)
-		s.FailsIf(!s.Soon(try.Returned), "A holds the lock, and B's TryLock does not return")
-		s.FailsIf(try.Err() == nil, "A holds the lock, and B's TryLock got the lock as well")
-		s.FailsIf(
-			!s.Soon(func() bool { return len(s.left(b)) == 0 }),
-			"A holds the lock, and B's TryLock has left %v",
-			s.left(b),
-		)
+		refused := s.tryRefused(b, lockCall{"TryLock", b.TryLock}, "A holds the lock")
 		held.Release()
-		for name, call := range map[string]func(context.Context) (zktest.Hold, error){
-			"TryLock": b.TryLock,
-			"Lock":    b.Lock,
-		} {
-			t := b.Call(call)
-			s.letIn(t, "nobody holds the lock, B calls %s", name)
-			t.GiveUp()                           // ends the call's context, which governs the wait and nothing else
-			const enough = 50 * time.Millisecond // in which the hold could end as well
-			for begin := time.Now(); t.Context().Err() == nil && time.Since(begin) <= enough; {
-				time.Sleep(time.Millisecond) // a wait for time to pass, not for a state
-			}
-			s.FailsIf(t.Context().Err() != nil,
+		for _, c := range append(blocking(b), tries(b)...) {
+			t := b.Call(c.lock)
+			s.letIn(t, "nobody holds the lock, B calls %s", c.name)
+			t.GiveUp() // ends the call's context, which governs the wait and nothing else
+			s.FailsIf(s.SoonAfter(fewAnswers, func() bool { return t.Context().Err() != nil }),
 				"B's %s got the lock, then the context that it was given ended, and the hold with it: %v",
-				name, context.Cause(t.Context()))
+				c.name, context.Cause(t.Context()))
 			t.Release()
 		}
+		s.triesAndGivesUp(a, b)
+		s.entersAgain(b, b, "B holds the lock", tries(b))
+		if b.Reader != nil {
+			s.entersAgain(b.Reader, b, "B reads", []lockCall{{"TryRLock", b.Reader.TryLock}})
+		}
+		s.triesWhileAnotherComes(a, b)
+		s.triesBehind(a, b)
 		s.Holds("TryLock behind A returned %q and left nothing; "+
-			"when the lock was free it got the lock, and kept it when its context ended", try.Err())
+			"when the lock was free it got the lock, and kept it when its context ended", refused)
 	})
+
+// tryRefused fails the story unless a try returns an error, and leaves nothing behind.
+func (s *Story) tryRefused(b *zktest.Member, try lockCall, when string, args ...any) error {
+	when = fmt.Sprintf(when, args...)
+	mark := b.Tap.Mark()
+	call := b.Call(try.lock)
+	s.FailsIf(!s.Soon(call.Returned), "%s, and %s's %s does not return", when, b.Name, try.name)
+	s.FailsIf(call.Err() == nil, "%s, and %s's %s got the lock as well", when, b.Name, try.name)
+	setsAWatch := slices.ContainsFunc(b.Tap.Since(mark), func(f wiretap.Frame) bool { return f.Watch })
+	s.FailsIf(setsAWatch, "%s, and %s's %s set a watch and waited for a while: %v", when, b.Name, try.name, b.Asked(mark))
+	s.FailsIf(!s.Soon(func() bool { return len(s.left(b)) == 0 }),
+		"%s, and %s's %s has left %v", when, b.Name, try.name, s.left(b))
+	return call.Err()
+}
+
+// triesAndGivesUp lets B give up at each reply to its try: first behind A, and then when nobody holds the lock.
+func (s *Story) triesAndGivesUp(a, b *zktest.Member) {
+	for _, try := range tries(b) {
+		held := a.Acquire()
+		for _, caught := range s.givesUpAtEachReply(b, try) {
+			s.FailsIf(!s.Soon(caught.Returned), "A holds the lock, B has given up, and its %s does not return", try.name)
+			s.FailsIf(caught.Err() == nil, "A holds the lock, and B's %s got the lock as well", try.name)
+			s.GaveUp(b, caught.Err(), caught.Err())
+		}
+		s.unlocks(held)
+		for _, caught := range s.givesUpAtEachReply(b, try) {
+			if err := caught.Err(); err != nil {
+				s.GaveUp(b, err, err)
+			} else {
+				s.unlocksAfterItGaveUp(caught)
+			}
+		}
+	}
+}
+
+// triesWhileAnotherComes lets A call Lock while the first request of B's try is on its way, then the second, and so on.
+func (s *Story) triesWhileAnotherComes(a, b *zktest.Member) {
+	for _, try := range tries(b) {
+		for n := 1; n <= 3; n++ {
+			mark := b.Tap.Mark()
+			slow := b.Tap.HoldRequest(wiretap.Any, n)
+			call := b.Call(try.lock)
+			s.Await(fmt.Sprintf("request %d of B's %s, or its return", n, try.name), comesToAStop(call, slow, mark))
+			other := a.Start()
+			isFirst := other.Waits() == zktest.Returned
+			slow.Let()
+			s.FailsIf(!s.Soon(call.Returned),
+				"A called Lock while B's request number %d was on its way, and B's %s waits for A; the queue: %v",
+				n, try.name, s.Names(s.dir))
+			s.FailsIf(isFirst && call.Err() == nil,
+				"A got the lock while B's request number %d was on its way, and B's %s got the lock as well", n, try.name)
+			if call.Err() == nil {
+				s.unlocks(call)
+			}
+			s.letIn(other, "B's %s has returned", try.name)
+			s.unlocks(other)
+			b.Tap.Restore() // removes a trap that was not sprung
+		}
+	}
+}
+
+// triesBehind brings clients to a lock, in every short queue, and lets another client try. The try gets the lock
+// if it would have to wait for none of them.
+func (s *Story) triesBehind(a, b *zktest.Member) {
+	queues := []string{"W", "WW"}
+	if a.Reader != nil {
+		queues = append(queues, "R", "RR", "RW", "RWR", "WR", "WRR")
+	}
+	m := []*zktest.Member{a, s.writerAs("C", Seat{}), s.writerAs("D", Seat{})}
+	for _, queue := range queues {
+		path := s.path + "-" + queue
+		var line []*zktest.Turn
+		for i := range queue {
+			t := s.as(queue[i], s.subject.At(s.Zoo, m[i], path)).Start()
+			if t.Waits() == zktest.Returned {
+				s.FailsIf(t.Err() != nil, "the queue is %v, and another Lock returned: %v", s.Names(path), t.Err())
+			}
+			line = append(line, t)
+		}
+		for _, try := range tries(s.subject.At(s.Zoo, b, path)) {
+			isRead := try.name == "TryRLock"
+			if isRead && !strings.Contains(queue, "W") {
+				call := b.Call(try.lock)
+				s.letIn(call, "only readers hold the lock, and B calls TryRLock")
+				s.unlocks(call)
+				continue
+			}
+			s.tryRefused(b, try, "the lock has these clients, in the order of their arrival: %s", inWords(queue))
+		}
+		for _, t := range line {
+			s.letIn(t, "those before it have released")
+			s.unlocks(t)
+		}
+	}
+}
 
 // A holds the lock, and B calls TryLock. B's delete is lost on its way to the server.
 var TryLost = New(
@@ -376,24 +706,33 @@ var TryLost = New(
 	text("TryLock has returned ErrLocked: what keeps trying until the znode is deleted?",
 		"TryLock 已经返回 ErrLocked：由谁继续重试，直到 znode 确实删除？"),
 	func(s *Story) {
-		a, b := s.writerAs("A", Seat{}), s.Join("B")
+		a, b := s.writerAs("A", Seat{}), s.writerAs("B", Seat{})
 		if b.TryLock == nil {
 			s.void("the lock has no TryLock")
 		}
-		held := a.Acquire()
-		lost := b.Tap.LoseRequest(wiretap.Delete, 1)
-		_, err := b.TryLock(s.Ctx)
-		s.FailsIf(err == nil, "A holds the lock, and B's TryLock got the lock as well")
-		s.FailsIf(
-			!s.Soon(func() bool { return len(s.left(b)) == 0 }),
-			"B's TryLock returned %q, its delete was lost, and it has left %v",
-			err, s.left(b),
-		)
-		b.Tap.Restore() // a lock that looks before it creates has sent no delete that could be lost
-		held.Release()
-		b.Acquire().Release()
-		if lost.IsSprung() {
-			s.Holds("B's TryLock returned %q, its delete was lost, and nothing was left", err)
+		var told string
+		for _, try := range tries(b) {
+			told = s.tryLost(a, b, try)
 		}
-		s.Holds("B's TryLock returned %q, and created no znode", err)
+		s.Holds("%s", told)
 	})
+
+// tryLost loses the delete of a try behind A.
+func (s *Story) tryLost(a, b *zktest.Member, try lockCall) (told string) {
+	held := a.Acquire()
+	lost := b.Tap.LoseRequest(wiretap.Delete, 1)
+	_, err := try.lock(s.Ctx)
+	s.FailsIf(err == nil, "A holds the lock, and B's %s got the lock as well", try.name)
+	s.FailsIf(
+		!s.Soon(func() bool { return len(s.left(b)) == 0 }),
+		"B's %s returned %q, its delete was lost, and it has left %v",
+		try.name, err, s.left(b),
+	)
+	b.Tap.Restore() // a lock that looks before it creates has sent no delete that could be lost
+	held.Release()
+	b.Acquire().Release()
+	if lost.IsSprung() {
+		return fmt.Sprintf("B's %s returned %q, its delete was lost, and nothing was left", try.name, err)
+	}
+	return fmt.Sprintf("B's %s returned %q, and created no znode", try.name, err)
+}

@@ -40,6 +40,7 @@ var LongHold = New(
 			accident := s.accident()
 			a.Close()
 			b.Close()
+			s.members = nil // a next try has new ones
 			if wrong == "" {
 				s.Holds(
 					"A held for two session timeouts and sent %d requests; B sent %d while it waited, "+
@@ -167,21 +168,21 @@ func (l *longHold) goBy(timeouts int, happened func() bool) (passed float64) {
 // if the client spins.
 func (l *longHold) mayHaveSent(c *zktest.Turn, mark, timeouts int, polls bool) {
 	most := int(l.timeout / (40 * time.Millisecond)) // requests in a session timeout
-	// In a session timeout a client with a ticker sends no more requests than this. On a slow
-	// machine it sends them without a pause.
+	// In a session timeout a client with a ticker sends the same request no more often than this. On a
+	// slow machine it sends them without a pause.
 	often := int(l.timeout / (20 * time.Millisecond))
 	n := wiretap.Count(c.Tap.Since(mark)).All()
 	l.sent = append(l.sent, n)
 	l.FailsIf(n > timeouts*most && !polls, "%s sent %d requests in %d session timeouts", c.Name, n, timeouts)
-	if atOnce := wiretap.AtOnce(c.Tap.Since(mark)); polls {
+	if again, times := wiretap.Unpaused(c.Tap.Since(mark)); polls {
 		l.FailsIf(
-			atOnce > n/4 && n > timeouts*often,
-			"%s sent %d requests in %d session timeouts, %d of them right after the reply to the one before: "+
+			again > times/4 && times > timeouts*often,
+			"%s sent the same request %d times in %d session timeouts, %d of them without a pause since the time before: "+
 				"it does not pause between requests",
 			c.Name,
-			n,
+			times,
 			timeouts,
-			atOnce,
+			again,
 		)
 	}
 }

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
@@ -47,13 +51,14 @@ var OneHolder = New(
 		slower := e.Start()
 		s.Await(
 			"E to be about to create its znode, or to wait", // its znode may exist already
-			func() bool { return comesToAStop(slower, late, 0) },
+			comesToAStop(slower, late, 0),
 		)
 		held = a.Acquire()
 		late.Let()
 		s.mustWait(slower, slower.Waits(), "found the lock free, was slower than A,")
-		held.Release()
-		slower.Release()
+		s.unlocks(held)
+		s.letIn(slower, "A has released")
+		s.unlocks(slower)
 
 		clients := []*zktest.Member{a, b, c, e}
 		turns, breaches := s.contend(clients)
@@ -111,11 +116,13 @@ func (s *Story) unlocks(holder *zktest.Turn) {
 // oneOf waits until one of the turns has got the lock, and returns that turn first. It may be
 // either, because not every lock is fair.
 func (s *Story) oneOf(a, b *zktest.Turn) (in, out *zktest.Turn) {
-	s.Await(fmt.Sprintf("%s or %s to get the lock", a.Name, b.Name), func() bool { return a.Returned() || b.Returned() })
+	s.FailsIf(!s.Soon(func() bool { return a.Returned() || b.Returned() }),
+		"nobody holds the lock, and neither %s nor %s gets it; their last requests: %s, and %s%s",
+		a.Name, b.Name, a.LastAsked(), b.LastAsked(), s.queueNow())
 	if b.Returned() {
 		a, b = b, a
 	}
-	a.Acquired()
+	s.letIn(a, "nobody holds the lock")
 	return a, b
 }
 
@@ -130,7 +137,8 @@ func (s *Story) witness(c *zktest.Member) error {
 }
 
 // A holds the lock. B, C and D arrive in this order. At each release, a request of the next in the
-// queue is held back, so that all others have time to overtake it.
+// queue is held back, so that all others have time to overtake it. At last another goroutine of the holder
+// arrives after another client.
 var FirstCome = New(
 	text("first come, first served", "先来先得"),
 	text("a client with a slow connection could wait forever while others are served",
@@ -151,11 +159,92 @@ var FirstCome = New(
 					next.Name, later.Name, later.Name, next.Name)
 			}
 			slow.Let()
-			next.Acquired()
+			s.letIn(next, "the client before it has released")
 			holder = next
+		}
+		if s.subject.reads == nil { // some readers would not have to wait
+			s.servesOthersBeforeItself(holder)
 		}
 		s.Holds("B, C and D arrived in this order and were served in it, each over a slow connection")
 	})
+
+// waitsForCurator puts a znode of a Curator client into the queue, if the queue's names are of Curator's form: then
+// the two share a queue, and a client waits for that znode.
+func (s *Story) waitsForCurator(a *zktest.Member) {
+	const form = "_c_6f1c1b0e-3d5b-4a8e-9c61-1f2a3b4c5d6e-lock-"
+	held := a.Acquire()
+	isOurs := regexp.MustCompile("^_c_.*-lock-[0-9]{10}$").MatchString
+	sharesQueue := slices.ContainsFunc(s.left(a), func(znode string) bool { return isOurs(path.Base(znode)) })
+	held.Release()
+	if !sharesQueue {
+		return
+	}
+	curator, err := s.Observer().Create(s.dir+"/"+form, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	s.Require(err, "create "+form)
+	waiting := a.Start()
+	s.mustWait(waiting, waiting.Waits(), "arrived after a client of Curator")
+	s.deletes(curator)
+	s.letIn(waiting, "the client of Curator has released")
+	waiting.Release()
+}
+
+// servesOthersBeforeItself lets another goroutine of the holder call Lock after another client. Lock may refuse that
+// call, as the client library's own lock does.
+func (s *Story) servesOthersBeforeItself(holder *zktest.Turn) {
+	other := s.queue(s.Join("E"))[0]
+	own := holder.Member.Start()
+	hasReturned := own.StillWaits() == zktest.Returned
+	isRefused := hasReturned && own.Err() != nil
+	holder.Release()
+	s.letIn(other, "the holder has released")
+	if isRefused {
+		return
+	}
+	s.mustWait(own, own.StillWaits(), "arrived after E, in another goroutine of the client that held the lock,")
+	other.Release()
+	s.letIn(own, "E has released")
+}
+
+// passesFourDigits lets two clients take turns with the lock: one waits while the other one holds it. On
+// the way, the numbers that the server gives pass from four digits to five.
+func (s *Story) passesFourDigits(a, b *zktest.Member) {
+	const before, turns = 9_995, 8
+	s.countsTo(before)
+	held := a.Acquire()
+	for i := range turns {
+		next := []*zktest.Member{b, a}[i%2].Start()
+		s.mustWait(next, next.Waits(), "arrived after many others")
+		held.Release()
+		s.letIn(next, "the holder released")
+		held = next
+	}
+	held.Release()
+}
+
+// countsTo makes the server give this number next to a znode in the lock's directory. The server counts
+// the children that the directory has ever had.
+func (s *Story) countsTo(number int) {
+	probe, err := s.Observer().Create(s.dir+"/-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
+	if errors.Is(err, zk.ErrNoNode) { // a lock without a directory has no numbers
+		return
+	}
+	s.Require(err, "ask for the next number")
+	s.deletes(probe)
+	digits := strings.TrimPrefix(probe, s.dir+"/-")
+	last, err := strconv.Atoi(digits)
+	s.Require(err, "read the number "+digits)
+	const atOnce = 100 // the buffer of a client on a tour takes no more
+	for last++; last < number; {
+		var all []any
+		for ; last < number && len(all) < atOnce; last++ {
+			all = append(all,
+				&zk.CreateRequest{Path: probe, Acl: zk.WorldACL(zk.PermAll)}, &zk.DeleteRequest{Path: probe, Version: -1})
+		}
+		_, err := s.Observer().Multi(all...)
+		s.Require(err, "create and delete children")
+		s.Moved()
+	}
+}
 
 // B, which does not hold the lock, calls Unlock while A holds it. In
 // steps 5 and 6 only a hold unlocks, so B has nothing to call. Then
@@ -166,7 +255,7 @@ var OnlyHolder = New(
 		"多调用一次或者晚调用一次 Unlock，就会让另一个客户端与持有者同时持有锁"),
 	text("how does Unlock know that the znode it deletes is its own?", "Unlock 怎样知道要删除的是自己的 znode？"),
 	func(s *Story) {
-		a, b := s.JoinMortal("A"), s.Join("B")
+		a, b := s.Join("A"), s.Join("B")
 		held := a.Acquire()
 		if !b.HasHolds() {
 			err := b.Unlock()
@@ -175,9 +264,8 @@ var OnlyHolder = New(
 			s.FailsIf(err == nil, "B's Unlock returned nil for a lock that B did not hold")
 		}
 		waiting := s.queue(b)[0]
-		a.Crash()
-		s.AwaitExpiry(a.Client)
-		waiting.Acquired()
+		s.Expire(a.Client)
+		s.letIn(waiting, "A's session has expired")
 		a.Tap.Restore()
 		s.Await(
 			"A to have a new session",
@@ -199,7 +287,9 @@ var foreign = []string{
 
 // Another lock beside this one is held, and the lock's directory has foreign znodes. A takes the
 // lock many times, until its numbers are higher than those in the foreign names. B arrives while A
-// holds the lock, and gets it after A.
+// holds the lock, and gets it after A. At last thousands of other znodes come and go, and A and B take
+// turns while the numbers of the queue get a fifth digit. If the names are of Curator's form, A waits behind such a
+// client.
 var Unrelated = New(
 	text("unrelated znodes are no obstacle", "无关节点不影响加锁"),
 	text("another lock, or a stray znode in the directory, would block or break this one",
@@ -236,8 +326,12 @@ var Unrelated = New(
 		}
 		waiting := s.queue(b)[0]
 		held.Release()
-		waiting.Acquired()
-		s.Holds("another lock in the same parent was held, the directory had %d foreign znodes, and A and B got the lock",
+		s.letIn(waiting, "A has released")
+		waiting.Release()
+		s.passesFourDigits(a, b)
+		s.waitsForCurator(a)
+		s.Holds("another lock in the same parent was held, the directory had %d foreign znodes, and A and B got the lock, "+
+			"also when their numbers got a fifth digit",
 			len(foreign))
 	})
 
@@ -258,6 +352,7 @@ var ParentsMade = New(
 		slow.Let()
 		s.mustWait(second, second.Waits(), "created the lock's parents together with B")
 		first.Release()
+		s.letIn(second, "B has released")
 		second.Release()
 		below := s.Names(s.Root + "/shop")
 		s.FailsIf(
@@ -268,7 +363,8 @@ var ParentsMade = New(
 		s.Holds("two clients created the parents of /shop/locks/orders at once, and got the lock one after the other")
 	})
 
-// A locks twice. The second time everything that the lock needs exists.
+// A locks twice. The second time everything that the lock needs exists. Before the third time somebody deletes the
+// lock's directory.
 var MadeOnce = New(
 	text("an existing directory is not created again", "已有的目录不再创建"),
 	text("a create that fails is also a write: each Lock would cost one more", "失败的 create 也是写操作：每次 Lock 都要多付一次"),
@@ -280,18 +376,41 @@ var MadeOnce = New(
 		a.Acquire().Release()
 		creates := a.Requests(mark)[wiretap.Create]
 		s.FailsIf(creates > 1, "A locked once more, alone, and sent %d creates; its requests: %v", creates, a.Asked(mark))
-		s.Holds("A locked once more, alone, with %d create; its requests: %v", creates, a.Asked(mark))
+		asked := a.Asked(mark)
+		s.deletesTheDirectory(a)
+		s.Holds("A locked once more, alone, with %d create; its requests: %v; then its directory was deleted, and A locked again",
+			creates, asked)
 	})
 
-// One goroutine of A holds the lock, and another one waits. Then eight goroutines take turns with the one lock.
+// deletesTheDirectory deletes the empty directory of the lock, as an operator may. The next Lock has to create it.
+func (s *Story) deletesTheDirectory(m *zktest.Member) {
+	if err := s.Observer().Delete(s.dir, -1); errors.Is(err, zk.ErrNoNode) { // the lock has no directory
+		return
+	}
+	again := m.Start()
+	s.FailsIf(!s.Soon(again.Returned), "the lock's empty directory was deleted, and Lock does not return; its last requests: %s",
+		again.LastAsked())
+	s.FailsIf(again.Err() != nil, "the lock's empty directory was deleted, and Lock returned: %v", again.Err())
+	again.Release()
+}
+
+// One goroutine of A holds the lock, and another one waits. Others give up meanwhile: one is cancelled, one reaches its
+// deadline, and some wait two at a time. Then the one that waits gets the lock, and eight goroutines take turns with
+// it.
 var ManyShare = New(
 	text("many goroutines share one lock", "许多 goroutine 共用一把锁"),
 	text("two goroutines that use one lock would hold it at once", "共用一把锁的两个 goroutine 会同时持有锁"),
-	text("which fields of the lock do two concurrent callers read and write?", "这把锁的哪些字段，会被两个调用者同时读写？"),
+	text("which fields of the lock do two concurrent callers read and write? And does a caller that waits for another one "+
+		"see that its own context ends?",
+		"这把锁的哪些字段，会被两个调用者同时读写？一个调用者在等另一个时，自己的 context 结束了，它知道吗？"),
 	func(s *Story) {
 		a := s.Join("A")
 		held, second := a.Acquire(), a.Start()
 		s.mustWait(second, second.StillWaits(), "called Lock in another goroutine")
+		s.othersGiveUp(a)
+		s.mustWait(second, second.StillWaits(), "saw two other goroutines of its process give up,")
+		s.listTogether(a)
+		s.mustWait(second, second.StillWaits(), "saw many other goroutines of its process give up,")
 		unlock := s.Go(a.Client, func(context.Context) error { return held.Unlock() })
 		if !s.Soon(unlock.Returned) {
 			second.GiveUp()
@@ -313,6 +432,61 @@ var ManyShare = New(
 		s.Holds("%d goroutines had %d turns with one lock, and two of them never held it at once", goroutines, turns)
 	})
 
+// othersGiveUp lets two goroutines of a client wait for its lock, which another goroutine holds, and give up.
+func (s *Story) othersGiveUp(m *zktest.Member) {
+	before := s.left(m)
+	waiting := m.Start()
+	s.mustWait(waiting, waiting.StillWaits(), "called Lock in a third goroutine")
+	waiting.GiveUp()
+	s.otherGaveUp(waiting, context.Canceled, before)
+	s.otherGaveUp(startsWithADeadline(m), context.DeadlineExceeded, before)
+}
+
+// otherGaveUp checks a call that gave up while another goroutine of its client held the lock. Before it, the client
+// had these znodes.
+func (s *Story) otherGaveUp(waiting *zktest.Turn, why error, before []string) {
+	m := waiting.Member
+	s.FailsIf(!s.Soon(waiting.Returned),
+		"one goroutine of %[1]s holds the lock; the context of another goroutine's Lock has ended (%[2]v), "+
+			"and Lock does not return", m.Name, why)
+	s.FailsIf(!errors.Is(waiting.Err(), why),
+		"one goroutine of %s holds the lock; another one gave up, and its Lock returned %v instead of %q",
+		m.Name, waiting.Err(), why)
+	s.FailsIf(!s.Soon(func() bool { return len(s.left(m)) <= len(before) }),
+		"one goroutine of %s holds the lock; another one gave up; before, %[1]s had %v, and now %v",
+		m.Name, before, s.left(m))
+}
+
+// listTogether lets pairs of goroutines of a client wait for its lock, which another goroutine holds. The reply to the
+// first one's list is held until the second one has sent its create, so the replies to both arrive at the same moment:
+// a list without the second one's znode, and the name of that znode. Which goroutine then runs first is chance, so
+// there are many pairs.
+func (s *Story) listTogether(m *zktest.Member) {
+	const pairs = 20
+	for range pairs {
+		list := m.Tap.HoldReply(wiretap.GetChildren, 1)
+		first := m.Start()
+		isListed := s.SoonAfter(fewAnswers, list.IsSprung) // or it waits in its process
+		mark := m.Tap.Mark()
+		second := m.Start()
+		s.SoonAfter(fewAnswers, func() bool { return len(m.Asked(mark)) > 0 })
+		list.Let()
+		for _, waiting := range []*zktest.Turn{first, second} {
+			if s.SoonAfter(1, waiting.Returned) {
+				s.mustWait(waiting, zktest.Returned,
+					"called Lock at the same moment as another goroutine, while a third one held the lock,")
+			}
+			waiting.GiveUp()
+		}
+		s.FailsIf(!s.Soon(func() bool { return first.Returned() && second.Returned() }),
+			"two goroutines of %s waited and gave up, and their Lock does not return", m.Name)
+		m.Tap.Restore() // removes a trap that was not sprung
+		if !isListed {
+			return
+		}
+	}
+}
+
 // A holds the lock, B waits, and somebody writes into their znodes. Then B gives up, and A
 // releases.
 var WhateverIsInIt = New(
@@ -326,10 +500,13 @@ var WhateverIsInIt = New(
 		written := append(s.left(a), s.left(b)...)
 		for _, znode := range written {
 			if _, err := s.Observer().Set(znode, []byte("a note"), -1); err != nil {
+				if s.Soon(waiting.Returned) {
+					s.Fails("somebody wrote into the znode before B's, and B's Lock returned: %v", waiting.Err())
+				}
 				s.Fatalf("write into %s: %v", znode, err)
 			}
 		}
-		waiting.StillWaits() // it has looked again
+		s.mustWait(waiting, waiting.StillWaits(), "saw that somebody had written into the znodes,")
 		err := waiting.Cancel()
 		s.FailsIf(
 			!errors.Is(err, context.Canceled),
@@ -372,7 +549,10 @@ var UnlockTooMany = New(
 		s.Holds("Unlock without the lock returned %q", s.subject.NotHeld)
 	})
 
-// A holds the lock, and somebody deletes its znode.
+// A holds the lock, and somebody deletes its znode. Then A's delete is lost, and A's session ends before the delete is
+// sent again: B gets the lock because of that. The answer to the second delete is "no such node". A cannot know whether
+// it still held the lock when it called Unlock: a client that was paused meanwhile sees the same. A lock that is made
+// from a connection is not asked for this, since its Unlock need not send a delete again.
 var LostTold = New(
 	text("Unlock reports that the lock was lost", "锁丢失时，Unlock 会报告"),
 	text("the caller would believe that no other client has held the lock meanwhile", "调用者会以为，其间没有别的客户端持有过锁"),
@@ -389,5 +569,30 @@ var LostTold = New(
 			err == nil,
 			"somebody deleted A's znode, so another client could get the lock, and A's Unlock returned nil",
 		)
-		s.Holds("somebody deleted A's znode, and its Unlock returned %q", err)
+		if !overSession(a) {
+			s.Holds("somebody deleted A's znode, and its Unlock returned %q", err)
+		}
+
+		held = a.Acquire()
+		waiting := s.queue(s.Join("B"))[0]
+		lost := a.Tap.LoseRequest(wiretap.Delete, 1)
+		back := a.Tap.HoldRequest(wiretap.Connect, 1) // until the session has ended
+		release := s.Go(a.Client, func(context.Context) error { return held.Unlock() })
+		zktest.AwaitChan(s.Zoo, "A's delete to be lost", lost.Sprung())
+		s.EndSession(a)
+		s.letIn(waiting, "A's session has ended")
+		back.Let()
+		s.FailsIf(
+			release.Err() == nil,
+			"A's delete was lost, and its session ended before the delete was sent again; "+
+				"that end gave B the lock, and A's Unlock returned nil",
+		)
+		s.Holds("somebody deleted A's znode, and its Unlock returned %q; "+
+			"A's session ended between a delete that was lost and the next, and its Unlock returned %q", err, release.Err())
 	})
+
+// overSession reports whether a client's lock is made from a Session, as from step 5 on, and not from a connection.
+func overSession(m *zktest.Member) bool {
+	_, isConnection := m.Session.(alone)
+	return !isConnection
+}

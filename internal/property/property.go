@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -59,6 +60,7 @@ type Result struct {
 	Verdict  Verdict
 	Evidence string // a count, a path or an order, as the server or the wire saw it
 	Asked    string // without a verdict: the last requests of each client
+	Again    bool   // without a verdict: twice for the same reason, also when the story ran alone
 	NoServer bool   // without a verdict: the lock was not checked, because there was no server
 	Lines    []Line // what passed on the wire until the verdict
 }
@@ -123,8 +125,15 @@ func (r Result) OrAlone(ask func() Result) Result {
 	}
 	company.Lock()
 	defer company.Unlock()
-	return ask()
+	again := ask()
+	again.Again = again.Verdict == Stuck && withoutNumbers(again.Evidence) == withoutNumbers(r.Evidence)
+	return again
 }
+
+// withoutNumbers removes what differs in each run of a story: the numbers of znodes, sessions and times.
+func withoutNumbers(text string) string { return numbers.ReplaceAllString(text, "") }
+
+var numbers = regexp.MustCompile(`(_c_|0x)[0-9a-f]+|[0-9]+(\.[0-9]+)?`)
 
 func check(
 	ctx context.Context,
@@ -242,14 +251,8 @@ type Story struct {
 // Holds ends the story with the verdict that the property holds.
 func (s *Story) Holds(evidence string, args ...any) { s.verdict(Yes, evidence, args) }
 
-// Fails ends the story with the verdict that the property does not hold. After an accident there is
-// no verdict, because the lock may be right.
-func (s *Story) Fails(evidence string, args ...any) {
-	if accident := s.accident(); accident != "" {
-		s.Fatalf("%s, which this check did not cause; then %s", accident, fmt.Sprintf(evidence, args...))
-	}
-	s.verdict(No, evidence, args)
-}
+// Fails ends the story with the verdict that the property does not hold.
+func (s *Story) Fails(evidence string, args ...any) { s.verdict(No, evidence, args) }
 
 // accident describes something that happened to a client and that the story did not cause, or
 // returns "".
@@ -272,9 +275,20 @@ func (s *Story) FailsIf(wrong bool, evidence string, args ...any) {
 // void ends the story with the verdict that the question does not arise.
 func (s *Story) void(why string, args ...any) { s.verdict(Void, why, args) }
 
+// verdict ends the story. After an accident there is no verdict: a right lock may have failed, or the
+// fault that a wrong lock does not survive has not happened.
 func (s *Story) verdict(v Verdict, evidence string, args []any) {
+	if accident := s.accident(); accident != "" {
+		s.Fatalf("%s, which this check did not cause; then %s", accident, fmt.Sprintf(evidence, args...))
+	}
 	s.result.Verdict, s.result.Evidence = v, fmt.Sprintf(evidence, args...)
 	s.FailNow()
+}
+
+// EndSession is that of the Zoo. It is no accident: the story causes it.
+func (s *Story) EndSession(m *zktest.Member) {
+	m.Tap.Touch()
+	s.Zoo.EndSession(m.Client)
 }
 
 // in returns the path of a lock whose znodes are in dir.

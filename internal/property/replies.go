@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -16,7 +18,8 @@ import (
 
 // The server carries out A's create, and the reply is lost with the connection. A must get the
 // lock, if need be by a second call to Lock, as any caller would make. At first not even the lock's
-// directory exists. At last the reply to A's next list is also lost.
+// directory exists. At last one more reply is lost on A's way to knowing: that to its list, to its
+// sync, or to its read of a znode.
 var LostCreateReply = New(
 	text("a lost reply to create does no harm", "create 的响应丢失无害"),
 	text("a znode that no client knows of is in the queue, and the client that created it waits behind it",
@@ -27,9 +30,12 @@ var LostCreateReply = New(
 		a, b := s.Join("A"), s.Join("B")
 		const noDirectory = ", and its directory did not exist"
 		const list = ", and the reply to the next list as well"
-		for _, besides := range []string{noDirectory, "", list} {
-			if besides == list {
-				a.Tap.LoseReply(wiretap.GetChildren, 1)
+		const sync = ", and the reply to the next sync as well"
+		const read = ", and the reply to the next getData as well"
+		next := map[string]wiretap.Op{list: wiretap.GetChildren, sync: wiretap.Sync, read: wiretap.GetData}
+		for _, besides := range []string{noDirectory, "", list, sync, read} {
+			if op, ok := next[besides]; ok {
+				a.Tap.LoseReply(op, 1)
 			}
 			lost := a.Tap.LoseReply(wiretap.Create, 1)
 			attempt := a.Start()
@@ -63,14 +69,15 @@ var LostCreateReply = New(
 				left,
 			)
 			attempt.Release()
+			a.Tap.Restore() // removes a trap that was not sprung: A sends no sync, or no getData
 			b.Acquire().Release()
 		}
-		s.Holds("the reply to A's create was lost three times, and A held the lock with one znode each time")
+		s.Holds("the reply to A's create was lost five times, and A held the lock with one znode each time")
 	})
 
 // The server carries out A's delete, and the reply is lost with the connection. Then a delete is
-// lost before it reaches the server. Each time one call to Unlock must be enough: Unlock returns
-// nil, and the lock is released while A's session lives on.
+// lost before it reaches the server, and then many deletes, one after the other. Each time one call to Unlock must be
+// enough: Unlock returns nil, and the lock is released while A's session lives on. C's delete is not answered at all.
 var LostDeleteReply = New(
 	text("a lost reply to delete does no harm", "delete 的响应丢失无害"),
 	text("the holder does not know whether it has released the lock, or the lock is never released",
@@ -78,27 +85,64 @@ var LostDeleteReply = New(
 	text("did the delete fail? What keeps trying until the outcome is known?", "delete 真的失败了吗？由谁继续重试，直到结果确定？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
-		for _, lose := range []func(wiretap.Op, int) *wiretap.Trap{a.Tap.LoseReply, a.Tap.LoseRequest} {
+		many := func(op wiretap.Op, _ int) *wiretap.Trap { return loseInARow(a.Tap, op) }
+		for _, lose := range []func(wiretap.Op, int) *wiretap.Trap{a.Tap.LoseReply, a.Tap.LoseRequest, many} {
 			held := a.Acquire()
+			mark := a.Tap.Mark()
 			lost := lose(wiretap.Delete, 1)
 			err := held.Unlock()
-			zktest.AwaitChan(s.Zoo, "A's delete to be lost", lost.Sprung())
 			if err != nil {
 				s.Fails(
-					"A's delete, or the reply to it, was lost: Unlock returned %q, "+
+					"A's delete, or the reply to it, was lost (%d in a row): Unlock returned %q, "+
 						"left at the server: %v, and a second Unlock returned: %v",
+					a.Requests(mark)[wiretap.Delete],
 					err,
 					s.left(a),
 					held.Unlock(),
 				)
 			}
+			s.FailsIf(len(s.left(a)) > 0, "A's delete was lost (%d in a row), Unlock returned nil, and has left %v",
+				a.Requests(mark)[wiretap.Delete], s.left(a))
+			zktest.AwaitChan(s.Zoo, "A's delete to be lost", lost.Sprung())
 			b.Acquire().Release()
 		}
 		s.FailsIf(a.ID != a.SessionID(), "only the end of A's session released the lock")
-		s.Holds("one delete whose reply was lost and one that never arrived: Unlock released the lock both times")
+		if overSession(a) { // Unlock of a lock that is made from a connection does not try again
+			s.unlocksUnanswered(s.JoinMortal("C"))
+		}
+		s.Holds("one delete whose reply was lost, one that never arrived, and %d in a row: each time Unlock released the lock",
+			inARow)
 	})
 
-// A's delete is lost on the way to the server. If Unlock returns an error, it is called once more.
+// unlocksUnanswered holds back the reply to the delete of a client. Its Unlock must return an error after the session
+// timeout, or at the end of the session. A second Unlock has nothing left to do.
+func (s *Story) unlocksUnanswered(c *zktest.Member) {
+	held := c.Acquire()
+	slow := c.Tap.HoldReply(wiretap.Delete, 1)
+	unlocked := s.Go(c.Client, func(context.Context) error { return held.Unlock() })
+	zktest.AwaitChan(s.Zoo, "C's delete to be carried out", slow.Sprung())
+	atLast := s.Soon(unlocked.Returned)
+	slow.Let()
+	s.FailsIf(!atLast, "C's delete is not answered, and its Unlock still waits long after the session timeout")
+	s.FailsIf(unlocked.Err() == nil, "C's delete was not answered, and its Unlock returned nil")
+	again := held.Unlock()
+	s.FailsIf(again == nil, "C's delete was not answered, its Unlock returned %q, and a second one nil", unlocked.Err())
+}
+
+// inARow is how many requests of a kind a story loses, one after the other. A lock must not count its
+// tries: how long an outage lasts is not for it to say.
+const inARow = 12
+
+// loseInARow loses the next requests of a kind. It returns the trap of the last of them.
+func loseInARow(tap *wiretap.Tap, op wiretap.Op) (last *wiretap.Trap) {
+	for range inARow {
+		last = tap.LoseRequest(op, 1)
+	}
+	return last
+}
+
+// A's delete is lost on the way to the server. If Unlock returns an error, it is called once more. Then
+// the server refuses a delete of B's.
 var UnlockRepeated = New(
 	text("an Unlock that failed can be called again", "失败的 Unlock 可以再调用一次"),
 	text("the lock would stay locked until the holder's session ends", "锁会一直被占着，直到持有者的会话结束"),
@@ -111,7 +155,9 @@ var UnlockRepeated = New(
 		lost := a.Tap.LoseRequest(wiretap.Delete, 1)
 		err := held.Unlock()
 		calls := 1
-		s.FailsIf(!lost.IsSprung(), "A's Unlock returned %v without a delete; it has left %v", err, s.left(a))
+		hasLeft := err == nil && len(s.left(a)) == 0 // by another request than a delete, such as a multi
+		s.FailsIf(!lost.IsSprung() && !hasLeft, "A's Unlock returned %v without a delete; it has left %v", err, s.left(a))
+		a.Tap.Restore()
 		if err != nil {
 			again := held.Unlock()
 			calls++
@@ -124,8 +170,30 @@ var UnlockRepeated = New(
 			)
 		}
 		s.letIn(waiting, "A's Unlock has returned nil")
+		s.refuses(waiting)
+		s.letIn(a.Start(), "B has released")
 		s.Holds("A's delete was lost on its way; calls to Unlock until the lock was released: %d", calls)
 	})
+
+// refuses makes the server refuse the delete by which a holder releases the lock, and permit it later.
+// Unlock must return the refusal and succeed when it is called again, or retry.
+func (s *Story) refuses(held *zktest.Turn) {
+	directory := path.Dir(s.left(held.Member)[0])
+	s.permits(directory, zk.PermAll&^zk.PermDelete)
+	first := s.Go(held.Client, func(context.Context) error { return held.Unlock() })
+	s.FailsIf(s.SoonAfter(fewAnswers, first.Returned) && first.Err() == nil,
+		"the server refused %s's delete, and Unlock returned nil; left at the server: %v",
+		held.Name, s.left(held.Member))
+	s.permits(directory, zk.PermAll)
+	refusal := first.Err()
+	if refusal == nil {
+		return
+	}
+	err := held.Unlock()
+	s.FailsIf(err != nil || len(s.left(held.Member)) > 0,
+		"the server refused %s's delete, and Unlock returned %q; when it was called again: %v; left at the server: %v",
+		held.Name, refusal, err, s.left(held.Member))
+}
 
 // One goroutine of A holds the lock. Another one calls Lock of the same lock. First its create is
 // lost on the way to the server, and then the reply on the way back.
@@ -133,8 +201,8 @@ var OwnPlace = New(
 	text("a call whose create was lost does not use the znode of another call", "create 丢失时不会占用别人的位置"),
 	text("two goroutines would hold the lock at once, both with the znode of the first",
 		"两个 goroutine 会凭第一个 goroutine 的 znode 同时持有锁"),
-	text("you look for your znode by its name: which other calls have created znodes with such a name?",
-		"你按名字找自己的 znode：还有哪些调用也创建过叫这种名字的 znode？"),
+	text("how do you know that the znode which you found was made by this call?",
+		"你怎样知道，找到的 znode 就是这一次调用创建的？"),
 	func(s *Story) {
 		a := s.Join("A")
 		a.Acquire().Release() // makes the directory
@@ -252,7 +320,7 @@ var KeptCreate = New(
 		attempt := a.Start()
 		s.SoonAfter(fewAnswers, attempt.Returned)
 		back := a.Tap.HoldRequest(wiretap.Connect, 1) // until the old session has ended
-		s.EndSession(a.Client)
+		s.EndSession(a)
 		back.Let()
 		s.Await("A to have another session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
 		if attempt.Waits() == zktest.Returned && attempt.Err() != nil {
@@ -283,10 +351,10 @@ var KeptList = New(
 		b := s.writerAs("B", Seat{})
 		b.Acquire().Release() // makes the directory
 		a := s.JoinAs("A", Seat{Through: expiresOnce()})
-		if !a.HasHolds() {
-			s.void("the lock has no holds, so no client is notified of a loss")
-		}
 		s.losesItsList(a, b)
+		if !a.HasHolds() { // then no client is notified of a loss
+			s.Holds("A's session ended before its list was answered, and A did not take its old znode for its place")
+		}
 
 		a = s.JoinAs("A", Seat{Through: expiresOnce()})
 		made := a.Tap.HoldReply(wiretap.Create, 1)
@@ -317,6 +385,46 @@ var KeptList = New(
 			old, other.Err(),
 		)
 		s.Holds("A's list was sent in its next session, and A's hold had ended before B got the lock")
+	})
+
+// B holds the lock. A's list is answered while A's connection is busy with another request, so the read that sets A's
+// watch waits in the client. Then A's session ends, and the client sends that read in the next one.
+var KeptWatch = New(
+	text("a watch that is set in the next session keeps nobody waiting", "推迟到下一个会话才设置的监听器，不会让人空等"),
+	text("the waiter has no znode any more, and waits on: every client that comes later is served before it",
+		"等待者的 znode 已经不在了，它却还在等：后来的客户端都比它先拿到锁"),
+	text("you are about to sleep until your watch fires: in which session was it set, and does your znode still exist?",
+		"你正要睡到监听器触发：它是在哪个会话里设置的？你的 znode 还在吗？"),
+	func(s *Story) {
+		open := s.subject.Open
+		s.subject.Open = func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
+			several := slices.Repeat(servers, 2) // with a single address, the library drops what it has not sent
+			return open(several, timeout, dial)
+		}
+		a, b := s.Join("A"), s.Join("B")
+		held := b.Acquire()
+		list := a.Tap.HoldReply(wiretap.GetChildren, 1)
+		waiting := a.Start()
+		s.Await("A's list to be answered", comesToAStop(waiting, list, 0))
+		s.keepsBusy(a)
+		list.Let()
+		s.SoonAfter(fewAnswers, waiting.Returned) // as in KeptCreate
+		back := a.Tap.HoldRequest(wiretap.Connect, 1)
+		s.EndSession(a)
+		back.Let()
+		s.Await("A to have another session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
+		s.FailsIf(
+			!s.Soon(func() bool { return waiting.Returned() || len(s.left(a)) > 0 }),
+			"A's session ended before its getData was sent; now A waits without a znode%s", s.queueNow(),
+		)
+		if waiting.Returned() {
+			s.FailsIf(waiting.Err() == nil, "A's session ended before its getData was sent, and A got the lock while B held it")
+			s.Fails("A's session ended before its getData was sent, and its Lock returned: %v; it has to queue up again",
+				waiting.Err())
+		}
+		held.Release()
+		s.letIn(waiting, "A's session ended before its getData was sent, and B has released")
+		s.Holds("A's session ended before its getData was sent; A queued again, and got the lock after B")
 	})
 
 // losesItsList breaks A's connection at its list. A gets a new session, and lists once more.
@@ -351,7 +459,7 @@ func (s *Story) keepsBusy(m *zktest.Member) {
 const fewAnswers = 5
 
 // A holds the lock, and B waits. B's connection breaks once at each kind of request that B sends
-// while it waits.
+// while it waits, and then many times in a row.
 var LineBreaks = New(
 	text("a broken connection does not end the wait", "断线不会结束等待"),
 	text("each short outage would send callers to the end of the queue, or end their Lock with an error",
@@ -369,34 +477,48 @@ var LineBreaks = New(
 			}
 			lost := b.Tap.LoseReply(op, nth)
 			waiting := b.Start()
-			how := waiting.Waits()
-			if how != zktest.Returned {
-				how = waiting.StillWaits()
-			}
+			s.outlastsABreak(waiting, waiting.Waits(), op)
 			if lost.IsSprung() {
 				broken = append(broken, fmt.Sprintf("once at its %v", op))
-			}
-			if how == zktest.Returned {
-				s.FailsIf(
-					waiting.Err() != nil,
-					"B waited, its connection broke at its %v, and its Lock returned: %v",
-					op,
-					waiting.Err(),
-				)
-				s.mustWait(waiting, how, "lost its connection")
 			}
 			_ = s.givesUp(waiting, "B kept waiting after its connection broke")
 			b.Tap.Restore()
 		}
+		lastOfMany := loseInARow(b.Tap, wiretap.GetChildren)
+		waiting := b.Start()
+		s.Soon(func() bool { return lastOfMany.IsSprung() || waiting.Returned() })
+		s.outlastsABreak(waiting, waiting.Waits(), wiretap.GetChildren)
+		if lastOfMany.IsSprung() {
+			broken = append(broken, fmt.Sprintf("%d times in a row", inARow))
+		}
+		_ = s.givesUp(waiting, "B kept waiting after its connection broke many times")
+		b.Tap.Restore()
 		last := s.queue(b)[0]
 		held.Release()
 		s.letIn(last, "A released")
-		s.Holds("B's connection broke %s, and B kept waiting", strings.Join(broken, " and "))
+		s.Holds("B's connection broke %s, and B kept waiting", strings.Join(broken, ", "))
 	})
 
-// On three servers: the leader has received A's create, and A's connection breaks. A reconnects to
-// a follower that learns of the create late. A lock that lacks LostCreateReply also lacks this
-// property, and is not checked for it.
+// outlastsABreak fails unless a call still waits behind the holder after its connection broke at a request.
+func (s *Story) outlastsABreak(waiting *zktest.Turn, how zktest.Wait, op wiretap.Op) {
+	if how != zktest.Returned {
+		how = waiting.StillWaits()
+	}
+	if how != zktest.Returned {
+		return
+	}
+	s.FailsIf(
+		waiting.Err() != nil,
+		"B waited, its connection broke at its %v, and its Lock returned: %v",
+		op,
+		waiting.Err(),
+	)
+	s.mustWait(waiting, how, "lost its connection")
+}
+
+// On three servers: the leader has received A's create, and A's connection breaks. For a moment A reaches no server, so
+// its next request fails. Then A reconnects to a follower that learns of the create late. A lock that lacks
+// LostCreateReply also lacks this property, and is not checked for it.
 var LaggingServer = onThree(New(
 	text("a server that lags does no harm", "落后的服务器无害"),
 	text("a client that looks for its znode there finds none, creates a second one, and waits for the first",
@@ -410,7 +532,7 @@ var LaggingServer = onThree(New(
 		catchUp := s.lag.LoseCreate(a.Client, func() {
 			call = a.Call(func(ctx context.Context) (zktest.Hold, error) {
 				held, err := a.Lock(ctx)
-				if errors.Is(err, zk.ErrConnectionClosed) { // as any caller would
+				if errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) { // as any caller would
 					held, err = a.Lock(ctx)
 				}
 				return held, err

@@ -3,6 +3,7 @@ package property
 import (
 	"slices"
 
+	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
 
@@ -52,8 +53,9 @@ var Shared = New(
 		s.Holds("two readers shared, the writer waited for both, two late readers for the writer")
 	})
 
-// A reads, and asks to write within its read hold. It must be refused at once, and keep its read
-// hold. Then B writes, reads within that hold, and writes within that, which is no upgrade.
+// A reads, and asks to write within its read hold: with Lock and with TryLock. It must be refused at once, and keep
+// its read hold, also if the reply to its create was lost.
+// The refused calls do not count, so A unlocks once.
 var Upgrade = New(
 	text("a reader that asks to write is refused", "持有读锁时拒绝加写锁"),
 	text("two readers that ask to write would wait for each other", "两个读者都要求写锁，就会互相等待"),
@@ -64,34 +66,68 @@ var Upgrade = New(
 		if a.Reader == nil {
 			s.void("there is no read hold")
 		}
-		reads := a.Reader.Acquire()
-		upgrade := a.StartIn(reads.Context())
-		s.FailsIf(
-			upgrade.Waits() != zktest.Returned,
-			"A reads, asks to write, and waits for itself: %v",
-			s.Names(s.path),
-		)
-		refusal := upgrade.Err()
-		s.FailsIf(refusal == nil, "A reads, asks to write, and gets the lock: a second reader would get it as well")
-		waiting := s.queue(b)[0]
-		if err := reads.Unlock(); err != nil {
-			s.Fails("A was refused (%v), and the Unlock of its reader's hold returned: %v", refusal, err)
+		var refusal error
+		for _, how := range []string{"", ", and the reply to its create was lost"} {
+			reads := s.getsToRead(a, how)
+			for _, call := range []lockCall{{"Lock", a.Lock}, {"TryLock", a.TryLock}} {
+				upgrade := a.CallIn(reads.Context(), call.lock)
+				s.FailsIf(
+					upgrade.Waits() != zktest.Returned,
+					"A reads%s, and its %s to write waits for itself: %v",
+					how, call.name,
+					s.Names(s.path),
+				)
+				refusal = upgrade.Err()
+				s.FailsIf(refusal == nil, "A reads%s, and its %s to write gets the lock: a second reader would get it as well",
+					how, call.name)
+			}
+			waiting := s.queue(b)[0]
+			if err := reads.Unlock(); err != nil {
+				s.Fails("A was refused (%v), and the Unlock of its reader's hold returned: %v", refusal, err)
+			}
+			s.FailsIf(
+				!s.Soon(func() bool { return len(s.left(a)) == 0 }),
+				"A's calls to write were refused, A unlocked once, and its znode stays: is a refused call counted?",
+			)
+			s.letIn(waiting, "A has released")
+			s.unlocks(waiting)
 		}
-		s.FailsIf(
-			!s.Soon(func() bool { return len(s.left(a)) == 0 }),
-			"A's call to write was refused, A unlocked once, and its znode stays: is the refused call counted?",
-		)
-		waiting.Acquired()
-		inside := b.Reader.StartIn(waiting.Context()) // a writer may both read and write within its hold
-		s.letIn(inside, "B writes, and asks to read within its hold")
-		again := b.StartIn(inside.Context())
-		s.letIn(again, "B writes, reads within its hold, and asks to write within that")
-		s.Holds(
-			"A read, asked to write, and Lock returned %q; a writer waited until A released; "+
-				"within its hold it read, and wrote again",
-			refusal,
-		)
+		s.Holds("A read, asked to write, and Lock and TryLock returned %q; a writer waited until A released", refusal)
 	})
+
+// getsToRead lets A get the lock to read. If how is not empty, the reply to A's create is lost.
+func (s *Story) getsToRead(a *zktest.Member, how string) (reads *zktest.Turn) {
+	if how == "" {
+		return a.Reader.Acquire()
+	}
+	lost := a.Tap.LoseReply(wiretap.Create, 1)
+	reads = a.Reader.Start()
+	zktest.AwaitChan(s.Zoo, "the reply to A's create to be lost", lost.Sprung())
+	if reads.Waits() == zktest.Returned && reads.Err() != nil { // LostCreateReply has more to say
+		return a.Reader.Acquire()
+	}
+	s.letIn(reads, "A asks to read, nobody holds the lock%s", how)
+	return reads
+}
+
+// entersAgain lets outer, a client that holds the lock, lock again as m within its hold: by each call, twice.
+// One Unlock for each is due.
+func (s *Story) entersAgain(outer, m *zktest.Member, what string, inner []lockCall) {
+	held := outer.Acquire()
+	entered := []*zktest.Turn{held}
+	for _, call := range slices.Concat(inner, inner) { // so that each comes after each other one
+		again := m.CallIn(entered[len(entered)-1].Context(), call.lock)
+		s.letIn(again, "%s, and calls %s within its hold", what, call.name)
+		entered = append(entered, again)
+	}
+	for i, turn := range entered {
+		s.FailsIf(len(s.left(m)) != 1, "%s, has locked %d times in all and unlocked %d times, and its znodes are %v",
+			what, len(entered), i, s.left(m))
+		s.unlocks(turn)
+	}
+	s.FailsIf(!s.Soon(func() bool { return len(s.left(m)) == 0 }), "%s, has unlocked as often as it locked, and has left %v",
+		what, s.left(m))
+}
 
 // A writes. B and C wait to read, and B's session expires meanwhile.
 var ReaderStays = New(
@@ -99,15 +135,14 @@ var ReaderStays = New(
 	text("after an outage readers would wait for each other", "一次故障之后，读者之间就会互相等待"),
 	text("your znode was deleted with its session: which kind was it?", "znode 随会话删除了：它原来是哪一种？"),
 	func(s *Story) {
-		a, b, c := s.Join("A"), s.JoinMortal("B"), s.Join("C")
+		a, b, c := s.Join("A"), s.Join("B"), s.Join("C")
 		if a.Reader == nil {
 			s.void("there is no read hold")
 		}
 		held := a.Acquire()
 		first := b.Reader.Start()
 		s.mustWait(first, first.Waits(), "arrived to read while A wrote")
-		b.Crash()
-		s.AwaitExpiry(b.Client)
+		s.Expire(b.Client)
 		b.Tap.Restore()
 		s.FailsIf(
 			!s.Soon(func() bool { return len(b.Queue()) == 2 || first.Returned() }),

@@ -1,6 +1,7 @@
 package property
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,14 +42,11 @@ func (s *Story) givesUp(t *zktest.Turn, why string) error {
 	return t.Err()
 }
 
-// comesToAStop reports whether a call makes no more progress by itself: a trap has caught its
+// comesToAStop returns a condition: whether a call makes no more progress by itself. A trap has caught its
 // frame, it has returned, or it waits, judged by the record since a Mark.
-func comesToAStop(call *zktest.Turn, trap *wiretap.Trap, mark int) bool {
-	if trap.IsSprung() || call.Returned() {
-		return true
-	}
-	silently, polls := call.Tap.Waiting(mark)
-	return silently || polls
+func comesToAStop(call *zktest.Turn, trap *wiretap.Trap, mark int) func() bool {
+	rests := call.Rests(mark)
+	return func() bool { return trap.IsSprung() || call.Returned() || rests() }
 }
 
 // left lists the znodes that a client has created and that still exist, except directories.
@@ -76,4 +74,50 @@ func (s *Story) deletes(znode string) {
 	if err := s.Observer().Delete(znode, -1); err != nil {
 		s.Fatalf("delete %s: %v", znode, err)
 	}
+}
+
+// A lockCall is one of the calls that take a lock, such as Lock or TryRLock.
+type lockCall struct {
+	name string
+	lock func(context.Context) (zktest.Hold, error)
+}
+
+// blocking lists the calls of a client that wait for the lock. Lock is the first.
+func blocking(m *zktest.Member) []lockCall {
+	all := []lockCall{{"Lock", m.Lock}}
+	if m.Reader != nil {
+		all = append(all, lockCall{"RLock", m.Reader.Lock})
+	}
+	return all
+}
+
+// tries lists the calls of a client that take the lock if they need not wait.
+func tries(m *zktest.Member) (all []lockCall) {
+	if m.TryLock != nil {
+		all = append(all, lockCall{"TryLock", m.TryLock})
+	}
+	if m.Reader != nil {
+		all = append(all, lockCall{"TryRLock", m.Reader.TryLock})
+	}
+	return all
+}
+
+// The letters of a queue: R for a reader, W for a writer.
+var named = map[byte]string{'R': "a reader", 'W': "a writer"}
+
+// inWords says who is in a queue.
+func inWords(queue string) string {
+	var all []string
+	for i := range queue {
+		all = append(all, named[queue[i]])
+	}
+	return strings.Join(all, ", ")
+}
+
+// as is a client as the reader or the writer that the letter asks for.
+func (s *Story) as(letter byte, m *zktest.Member) *zktest.Member {
+	if letter == 'R' {
+		return m.Reader
+	}
+	return m
 }

@@ -1,8 +1,12 @@
 package property
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"runtime/pprof"
 	"slices"
+	"strings"
 	"time"
 
 	"zklock/internal/wiretap"
@@ -46,7 +50,8 @@ var SilentWait = New(
 		s.Holds("%d waiters sent 0 requests between %d pings", clients, pings)
 	})
 
-// Five clients wait, and the holder releases. The story counts the notifications that they get.
+// Five clients wait, and the holder releases. The story counts the notifications that they get. If the lock has
+// readers, it also counts those of a writer that waits behind three readers.
 var WakesOne = New(
 	text("a release wakes one", "一次释放只唤醒一个"),
 	text("every waiter wakes up and lists the queue, and all but one sleep again: the herd effect",
@@ -62,12 +67,14 @@ var WakesOne = New(
 		s.FailsIf(n != 1, "one release sent %d notifications to %d waiters", n, len(waiters))
 		if s.subject.reads == nil && holder.Reader != nil {
 			s.wakesNoReader(next, others)
+			s.wakesTheWriterOnce()
 		}
 		s.Holds("one release sent 1 notification to %d waiters", len(waiters))
 	})
 
 // Five clients wait. Two of them give up, each with a waiter behind it. Then the holder releases,
-// and the story counts the notifications.
+// and the story counts the notifications. The next holder's first waiter gives up as well, and the story
+// counts what that holder's release sends to it, and to the one that still waits.
 var WakesOneLater = New(
 	text("when a waiter has left, a release still wakes one", "有等待者离开后，一次释放仍只唤醒一个"),
 	text("each waiter that gives up makes the herd larger again", "每有一个等待者放弃，被一起唤醒的就又多一个"),
@@ -85,11 +92,35 @@ var WakesOneLater = New(
 		}
 		count := s.Count(waiters...)
 		holder.Release()
-		s.firstIn(waiters)
+		next, _ := s.firstIn(waiters)
 		n := count().Notifications
 		s.FailsIf(n != 1, "two of five waiters gave up; then one release sent %d notifications to the other three", n)
-		s.Holds("two of five waiters gave up; then one release sent 1 notification to the other three")
+		if next != waiters[0] {
+			s.Holds("two of five waiters gave up; then one release sent 1 notification to the other three")
+			return
+		}
+		told := s.releasesAfterOneGaveUp(next, waiters[1], waiters[2])
+		s.Holds("two of five waiters gave up; then one release sent 1 notification to the other three; "+
+			"a third one gave up, and the next release sent %d to it", told)
 	})
+
+// releasesAfterOneGaveUp lets the waiter directly behind the holder give up. It returns how many notifications the
+// holder's release sends to it: its watch cannot be taken back. The last waiter may get one.
+func (s *Story) releasesAfterOneGaveUp(holder, quitter, last *zktest.Turn) (told int) {
+	_ = s.givesUp(quitter, "it waits directly behind the holder")
+	if len(s.left(quitter.Member)) > 0 {
+		return 0 // GivingUp says so
+	}
+	s.mustWait(last, last.StillWaits(), "saw the one before it give up")
+	toLast, toQuitter := s.Count(last), s.CountClients(quitter.Client)
+	holder.Release()
+	s.letIn(last, "the holder has released")
+	s.Barrier(quitter.Client)
+	n, told := toLast().Notifications, toQuitter().Notifications
+	s.FailsIf(n != 1, "a waiter gave up directly behind the holder; then one release sent %d notifications to the last", n)
+	s.FailsIf(told > 1, "a waiter gave up directly behind the holder; then one release sent it %d notifications", told)
+	return told
+}
 
 // wakesNoReader brings three readers behind a writer that holds the lock and other writers that
 // wait. When the holder releases, another writer is the next, and no reader may be notified.
@@ -111,13 +142,33 @@ func (s *Story) wakesNoReader(holder *zktest.Turn, others []*zktest.Turn) {
 	)
 }
 
+// wakesTheWriterOnce lets three readers release in the order in which they came. A writer waits behind them, and only
+// the last of them is its concern.
+func (s *Story) wakesTheWriterOnce() {
+	seat := Seat{Path: s.path + "-read"}
+	var reading []*zktest.Turn
+	for i := range 3 {
+		reading = append(reading, s.JoinAs(fmt.Sprintf("reader %d of three", i+1), seat).Reader.Acquire())
+	}
+	writing := s.queue(s.JoinAs("the writer behind them", seat))[0]
+	count := s.Count(writing)
+	for _, r := range reading {
+		s.mustWait(writing, writing.StillWaits(), "waits to write while somebody reads, and")
+		r.Release()
+	}
+	s.letIn(writing, "all readers have released")
+	n := count().Notifications
+	s.FailsIf(n != 1, "three readers released one after the other, and the writer behind them was notified %d times", n)
+}
+
 // firstIn waits until one of the calls has returned, and returns it and the others.
 func (s *Story) firstIn(waiters []*zktest.Turn) (in *zktest.Turn, others []*zktest.Turn) {
 	var at int
-	s.Await("a waiter to get the lock", func() bool {
+	isIn := s.Soon(func() bool {
 		at = slices.IndexFunc(waiters, (*zktest.Turn).Returned)
 		return at >= 0
 	})
+	s.FailsIf(!isIn, "the holder has released, and none of %d waiters gets the lock%s", len(waiters), s.queueNow())
 	return waiters[at], slices.Concat(waiters[:at], waiters[at+1:])
 }
 
@@ -172,14 +223,12 @@ var NoWatchLeft = New(
 		s.queue(b)
 		slow := c.Tap.HoldRequest(wiretap.Any, 3)
 		last := c.Start()
-		s.Await("C to be held up, or to wait", func() bool {
-			silently, _ := c.Tap.Waiting(0)
-			return silently || slow.IsSprung()
-		})
+		s.Await("C to be held up, or to wait", comesToAStop(last, slow, 0))
 		b.Close()
 		slow.Let()
 		s.mustWait(last, last.StillWaits(), "watched a znode that was gone")
 		held.Release()
+		s.letIn(last, "A has released")
 		last.Release()
 		for _, c := range []*zktest.Member{a, c} {
 			s.Barrier(c.Client)
@@ -204,13 +253,7 @@ var ReleaseSeen = New(
 			held, mark := a.Acquire(), b.Tap.Mark()
 			slow := b.Tap.HoldRequest(wiretap.Any, n)
 			waiting := b.Start()
-			s.Await("B to be held up, or to wait", func() bool {
-				if slow.IsSprung() || waiting.Returned() {
-					return true
-				}
-				silently, _ := b.Tap.Waiting(mark)
-				return silently
-			})
+			s.Await("B to be held up, or to wait", comesToAStop(waiting, slow, mark))
 			s.mustWaitUnsettled(waiting, "arrived")
 			held.Release()
 			slow.Let()
@@ -232,7 +275,7 @@ func (s *Story) mustWaitUnsettled(t *zktest.Turn, when string) {
 // session.
 var ReleasedWhileCutOff = New(
 	text("no release is missed while the connection is down", "断线期间的释放也不会错过"),
-	text("the waiter would wait for a notification that was never sent to it", "这个通知从来没有发给等待者，等待者却一直在等它"),
+	text("the waiter would wait for a notification that was never sent to it", "这条通知从来没有发给等待者，等待者却一直在等它"),
 	text("what sets the watch again on the new connection, and what if its znode was deleted meanwhile?",
 		"在新连接上由谁重新设置监听器？如果那个 znode 这时已经不在呢？"),
 	func(s *Story) {
@@ -248,15 +291,22 @@ var ReleasedWhileCutOff = New(
 		s.Holds("A released while B was disconnected, and B got the lock when it was connected again")
 	})
 
-// A has held the lock and released it. The story counts the requests that A sends after that.
+// A has held the lock and released it, and has waited for it and given up. Then all is quiet. The story
+// counts the requests that A sends after that, and the goroutines that its calls have left.
 var QuietAfter = New(
 	text("a client without the lock sends nothing", "不持锁就不发请求"),
 	text("a process that released its locks long ago would still send requests for them",
 		"进程早就用完了锁，却还在为它发请求，增加服务器的负担"),
 	text("what did you start for the hold, and what stops it?", "你为这次持锁启动了什么？由什么来结束它？"),
 	func(s *Story) {
-		a := s.JoinMortal("A")
-		a.Acquire().Release()
+		a, b := s.JoinMortal("A"), s.Join("B")
+		calls := func() {
+			a.Acquire().Release()
+			held := b.Acquire()
+			_ = s.givesUp(s.queue(a)[0], "A waits behind B")
+			held.Release()
+		}
+		calls()
 		pings := func() int { return len(a.Tap.Done(wiretap.Ping)) }
 		begin := pings()
 		// By then no request of the release is on its way.
@@ -266,9 +316,64 @@ var QuietAfter = New(
 		sent := count()
 		s.FailsIf(
 			sent.All() > 0,
-			"A has released the lock, and sent %d requests in the next session timeout: %v",
+			"A has released the lock, has given up once, and sent %d requests in the next session timeout: %v",
 			sent.All(),
 			sent.Requests,
 		)
+		s.leavesNoGoroutines(calls)
+		if a.HasHolds() {
+			s.forgetsItsWork(a)
+		}
 		s.Holds("A has released the lock, and sent 0 requests between three pings")
 	})
+
+// forgetsItsWork fails the story if the goroutines of a hold become more with each context that was made from it and
+// has ended.
+func (s *Story) forgetsItsWork(a *zktest.Member) {
+	const works = 20
+	held := a.Acquire()
+	s.leavesNoMore("A holds the lock, and works with contexts of its hold have ended, in %d rounds: they have left %d goroutines; "+
+		"after the first round there were %d", func() {
+		for range works {
+			work, end := context.WithCancel(s.Ctx)
+			held.Held().Context(work)
+			end()
+		}
+	})
+	held.Release()
+}
+
+// leavesNoGoroutines fails the story if the goroutines of A's calls become more with each round of calls.
+func (s *Story) leavesNoGoroutines(calls func()) {
+	s.leavesNoMore("A locked and gave up %d times, and its calls have left %d goroutines; after the first time there were %d",
+		calls)
+}
+
+// leavesNoMore fails the story if each round leaves more goroutines than the one before. A lock may start some once,
+// for all its calls.
+func (s *Story) leavesNoMore(wrong string, calls func()) {
+	const rounds = 3
+	label := pprof.Labels("story", s.Root)
+	left := func() (n int) { // a goroutine has the labels of the one that has started it
+		var text bytes.Buffer
+		_ = pprof.Lookup("goroutine").WriteTo(&text, 1)
+		_, groups, _ := strings.Cut(text.String(), "\n")     // after the line that has the total
+		for _, some := range strings.Split(groups, "\n\n") { // each begins with how many are alike
+			if strings.Contains(some, s.Root) {
+				alike := 0
+				_, _ = fmt.Sscan(some, &alike)
+				n += alike
+			}
+		}
+		return n
+	}
+	usual := 0
+	for round := range rounds {
+		pprof.Do(s.Ctx, label, func(context.Context) { calls() })
+		if round == 0 {
+			s.SoonAfter(fewAnswers, func() bool { return left() == 0 })
+			usual = left()
+		}
+	}
+	s.FailsIf(!s.Soon(func() bool { return left() <= usual }), wrong, rounds, left(), usual)
+}

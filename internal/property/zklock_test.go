@@ -24,7 +24,6 @@ func TestTheClientsOwnLock(t *testing.T) {
 		ReleaseSeen,
 		UnlockRepeated,
 		LostTold,
-		QuietAfter,
 		OwnPlace,
 		OldZnode,
 	)
@@ -37,6 +36,7 @@ func TestTheClientsOwnLock(t *testing.T) {
 		LostDeleteReply,
 		GivesUpCutOff,
 		LineBreaks,
+		KeptWatch,
 		GivesUpAtOnce,
 		LaggingServer,
 		LocksAgain,
