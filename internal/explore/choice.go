@@ -80,9 +80,14 @@ func (p *player) choices() (all []choice) {
 	}
 	canGoOn := len(all) > 0
 	if canGoOn && p.faults < p.Faults {
+		var faults []choice
 		for _, i := range turns {
-			all = append(all, p.faultsOf(i)...)
+			faults = append(faults, p.faultsOf(i)...)
 		}
+		if p.Again && p.faults >= 2 {
+			faults = slices.DeleteFunc(faults, func(c choice) bool { return c.fault() != p.lastFault })
+		}
+		all = append(all, faults...)
 	}
 	return all
 }
@@ -125,7 +130,8 @@ func (p *player) faultsOf(i int) (all []choice) {
 		all = append(all, p.choice(i, givesUp))
 	}
 	if p.Mild {
-		all = slices.DeleteFunc(all, func(c choice) bool { return c.deed != crashes && c.deed != givesUp })
+		isMild := func(c choice) bool { return c.reads || c.deed == crashes || c.deed == givesUp }
+		all = slices.DeleteFunc(all, func(c choice) bool { return !isMild(c) })
 	}
 	return all
 }

@@ -42,8 +42,9 @@ type client struct {
 	told       int            // notifications received
 	connects   sync.Mutex     // locked while the client must not connect
 
-	counted bool  // its token has been checked
-	err     error // that the last call returned
+	counted bool   // its token has been checked
+	calling string // Lock or Unlock, until it returns
+	err     error  // that the last call returned
 	gaveUp  bool
 	expired bool // its session has ended, and it did not crash
 	lost    bool // its session ended after Lock had returned a hold
@@ -82,11 +83,7 @@ func (c *client) dial(network, address string, limit time.Duration) (net.Conn, e
 
 // pass returns when a frame may pass the gate.
 func (c *client) pass(connection int, f wiretap.Frame) {
-	if f.Op == wiretap.Ping {
-		return
-	}
-	if f.Op == wiretap.Connect || f.Op == wiretap.Close {
-		c.record.passes(c.number, actor.Seen(c.tap, f))
+	if f.Op == wiretap.Ping || f.Op == wiretap.Connect || f.Op == wiretap.Close {
 		return
 	}
 	c.mu.Lock()
@@ -97,7 +94,7 @@ func (c *client) pass(connection int, f wiretap.Frame) {
 	isOfLock := f.Class() == wiretap.OfLock
 	waits := f.Kind == wiretap.Request && isOfLock
 	if !waits {
-		c.record.passes(c.number, actor.Seen(c.tap, f))
+		c.passes(f)
 	}
 	let := make(chan struct{})
 	switch {
@@ -127,7 +124,7 @@ func (c *client) pass(connection int, f wiretap.Frame) {
 func (c *client) letGo() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.record.passes(c.number, actor.Seen(c.tap, *c.pending))
+	c.passes(*c.pending)
 	c.atServer++
 	c.pending = nil
 	close(c.let)
@@ -144,7 +141,7 @@ func (c *client) hangUp() {
 		let = nil
 	} else {
 		c.pending.Lost = true
-		c.record.passes(c.number, actor.Seen(c.tap, *c.pending))
+		c.passes(*c.pending)
 	}
 	c.pending = nil
 	c.mu.Unlock()
@@ -192,6 +189,7 @@ func (c *client) lock(makeLock func() error, inside string) error {
 		return held, err
 	}
 	call := c.Lock(context.Background(), zktest.Way{Lock: lock}, inside)
+	c.calls("Lock")
 	go func() {
 		_, err := call()
 		c.returned("Lock", err)
@@ -220,14 +218,27 @@ func (c *client) asks() bool {
 func (c *client) unlock() {
 	held := c.Held()
 	call := c.Unlock(func() error { return guarded(held.Unlock) })
+	c.calls("Unlock")
 	go func() { c.returned("Unlock", call()) }()
+}
+
+func (c *client) calls(what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calling = what
+}
+
+func (c *client) isCalling() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calling != ""
 }
 
 // returned notes the result of a call. The story has it unless the client has crashed.
 func (c *client) returned(call string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.err = err
+	c.err, c.calling = err, ""
 	if !c.hasCrashed() {
 		c.story.returned(c.name, call, err)
 	}
@@ -285,7 +296,7 @@ func (c *client) crash(server string) error {
 }
 
 // leave ends a client that has not crashed, whatever it is doing. From then on, neither the story
-// nor the record has what the client does.
+// nor a point has what the client does.
 func (c *client) leave() {
 	c.Crash()
 	c.mu.Lock()

@@ -20,6 +20,6 @@
 //   - tree.go: all interleavings
 //   - part.go: the processes that play them
 //   - tell.go: an interleaving as a story
-//   - recording.go: an interleaving as frames on the wire, for a drawing
+//   - point.go: what is true before each choice, for a page on which one plays
 //   - mine.go: what is explored of a learner's lock
 package explore

@@ -17,8 +17,8 @@ const (
 	TwoInside   = "two clients hold the lock at once"
 	WaitsOn     = "nobody holds the lock, and a client waits forever"
 	noReturn    = "a call does not return"
-	leftBehind  = "a znode is left behind"
-	notAllowed  = "a call that should succeed fails"
+	LeftBehind  = "a znode is left behind"
+	NotAllowed  = "a call that should succeed fails"
 	hidesLoss   = "Unlock does not report that the session has ended"
 	tokenTooLow = "a token is not greater than the one before"
 	wakesMany   = "a release wakes more than one"
@@ -30,8 +30,8 @@ var Chinese = map[string]string{
 	TwoInside:   "两个客户端同时持有锁",
 	WaitsOn:     "没有人持有锁，却有客户端永远等下去",
 	noReturn:    "有一次调用没有返回",
-	leftBehind:  "留下了一个 znode",
-	notAllowed:  "有一次调用不该失败却失败了",
+	LeftBehind:  "留下了一个 znode",
+	NotAllowed:  "有一次调用不该失败却失败了",
 	hidesLoss:   "会话已经结束，Unlock 却没有报告",
 	tokenTooLow: "有一个令牌不大于前一个",
 	wakesMany:   "一次释放唤醒了不止一个客户端",
@@ -40,7 +40,7 @@ var Chinese = map[string]string{
 
 // Gravest lists the invariants, the most serious first.
 var Gravest = []string{
-	TwoInside, WaitsOn, leftBehind, tokenTooLow, hidesLoss, noReturn, notAllowed, wakesMany, asksOn,
+	TwoInside, WaitsOn, LeftBehind, tokenTooLow, hidesLoss, noReturn, NotAllowed, wakesMany, asksOn,
 }
 
 // Should has, for each invariant, a sentence about what a lock should do.
@@ -53,7 +53,7 @@ var Should = map[string]lang.Text{
 		EN: "When nobody holds the lock, the next client that waits should get it.",
 		ZH: "没有人持有锁的时候，下一个等待的客户端应该拿到它。",
 	},
-	leftBehind: {
+	LeftBehind: {
 		EN: "A client that has left should leave no znode in the queue: it would block all clients behind it.",
 		ZH: "客户端离开以后，队列里不该留下它的 znode：那会挡住排在后面的所有客户端。",
 	},
@@ -69,7 +69,7 @@ var Should = map[string]lang.Text{
 		EN: "Each call should return: with the lock, or with an error.",
 		ZH: "每次调用都应该返回：要么拿到锁，要么返回错误。",
 	},
-	notAllowed: {
+	NotAllowed: {
 		EN: "A call should fail only if its caller has given up, or after a fault that this lock does not promise to survive.",
 		ZH: "只有调用者已经放弃等待，或者出了这把锁不承诺能承受的故障，调用才可以失败。",
 	},
@@ -137,13 +137,13 @@ func (p *player) judge(r *Run) error {
 			return err
 		}
 	}
-	left, err := p.leftBehind()
+	left, err := p.LeftBehind()
 	if err != nil {
 		return err
 	}
 	if len(left) > 0 {
-		r.Wrong = append(r.Wrong, leftBehind)
-		r.Ends = append(r.Ends, lang.Of("what is left behind: %v", "留下的 znode：%v", strings.Join(left, ", ")))
+		r.Wrong = append(r.Wrong, LeftBehind)
+		r.Ends = append(r.Ends, lang.Of("what is left behind: %v", "留下的节点：%v", strings.Join(left, ", ")))
 	}
 	var ends []string
 	for _, end := range r.Ends {
@@ -192,7 +192,7 @@ func (c *client) end() (end lang.Text, wrong string) {
 	case c.State() == actor.Releases:
 		return says("%v has called Unlock, which does not return", "%v 的 Unlock 没有返回"), noReturn
 	case c.err != nil && !c.mayFail():
-		return says("%v got an error, and should not", "%v 得到错误，可是它不该失败"), notAllowed
+		return says("%v got an error, and should not", "%v 得到错误，可是它不该失败"), NotAllowed
 	case c.err != nil:
 		return says("%v got an error, which is allowed after such a fault", "%v 得到错误；出了这种故障，失败是允许的"), ""
 	case c.lost && c.way.HasHolds():
@@ -214,8 +214,8 @@ func (c *client) mayFail() bool {
 	return c.expired || c.faulty
 }
 
-// leftBehind lists the znodes in the directory, except those of clients that are not done.
-func (p *player) leftBehind() (left []string, err error) {
+// LeftBehind lists the znodes in the directory, except those of clients that are not done.
+func (p *player) LeftBehind() (left []string, err error) {
 	names, _, err := p.eye.Children(p.path)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %v", p.path, err)

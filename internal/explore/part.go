@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
+	"runtime/debug"
 
 	"zklock/internal/actor"
 	"zklock/internal/process"
@@ -31,8 +33,18 @@ type Played struct {
 	player *player
 }
 
-// Begin makes the player for these settings, with a root of its own below s.Root.
+// Begin makes the player for these settings, with a root of its own below s.Root. It closes the player
+// of the settings before.
 func (p *Played) Begin(s Settings, _ *bool) (err error) {
+	// Each interleaving creates connections with large buffers, and then waits. One processor and a rare
+	// collection halve its cost.
+	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(800)
+	if p.player != nil {
+		if err := p.player.close(); err != nil {
+			return err
+		}
+	}
 	p.player, err = newPlayer(p.lock, s, s.Root+"/"+rand.Text())
 	return err
 }
@@ -41,27 +53,6 @@ func (p *Played) Begin(s Settings, _ *bool) (err error) {
 func (p *Played) Play(begin []Moment, run *Run) (err error) {
 	*run, err = p.player.play(begin)
 	return err
-}
-
-// Record plays an interleaving once more, and records it.
-func (p *Played) Record(run Run, recording *Recording) error {
-	recorded := &record{}
-	p.player.record = recorded
-	defer func() { p.player.record = nil }()
-	again, err := p.player.play(run.Moments)
-	if err == nil && again.Outcome != run.Outcome {
-		err = fmt.Errorf(
-			"this interleaving cannot be repeated: it ended with %q, and now with %q",
-			run.Outcome,
-			again.Outcome,
-		)
-	}
-	if err != nil {
-		return err
-	}
-	*recording = recorded.made
-	recording.Run = again
-	return nil
 }
 
 // End closes the player. It is the last call, also if Begin has failed.
@@ -85,22 +76,24 @@ func Start(n int, s Settings, name, program string, args ...string) (players []*
 		}
 		p := &Player{child}
 		players = append(players, p)
-		if err := child.Call("Begin", s, new(bool)); err != nil {
-			return nil, errors.Join(fmt.Errorf("begin to explore %s: %w", name, err), End(players))
-		}
+	}
+	if err := begin(players, s); err != nil {
+		return nil, errors.Join(fmt.Errorf("begin to explore %s: %w", name, err), End(players))
 	}
 	return players, nil
+}
+
+// begin lets the players play interleavings within other bounds from now on.
+func begin(players []*Player, s Settings) (err error) {
+	for _, p := range players {
+		err = errors.Join(err, p.process.Call("Begin", s, new(bool)))
+	}
+	return err
 }
 
 func (p *Player) play(begin []Moment) (run Run, err error) {
 	err = p.process.Call("Play", begin, &run)
 	return run, err
-}
-
-// Record plays an interleaving once more, and records it.
-func (p *Player) Record(run Run) (r Recording, err error) {
-	err = p.process.Call("Record", run, &r)
-	return r, err
 }
 
 // End ends the processes.

@@ -36,7 +36,9 @@ type Run struct {
 	Told     []Line      // the run as a story
 	Outcome  string      // how it ended for each client, or the invariants that it breaks
 	Ends     []lang.Text // how it ended, in sentences; nil: it was not played to its end
+	Hangs    bool        // a call of it does not return, and so this process can play no more
 	Covered  bool        // not played to its end, because other interleavings have the rest
+	Points   []Point     // before each choice, and the last one; without those of the beginning that was given
 }
 
 // player plays one interleaving after the other.
@@ -48,16 +50,18 @@ type player struct {
 	looked bool     // looksForTimers has found no timer
 
 	// Of the present interleaving:
-	path     string // of its directory
-	story    *account
-	clients  []*client
-	last     int // the client of the last choice that was no fault; -1: none
-	faults   int // so far
-	switches int
-	asleep   []choice // choices that can be left out now, because other interleavings have them
-	token    int64    // of the last writer
-	woken    int      // the most waiters that one release has woken
-	record   *record  // nil: the interleaving is not recorded
+	path      string // of its directory
+	story     *account
+	clients   []*client
+	last      int // the client of the last choice that was no fault; -1: none
+	faults    int // so far
+	lastFault string
+	switches  int
+	asleep    []choice      // choices that can be left out now, because other interleavings have them
+	token     int64         // of the last writer
+	woken     int           // the most waiters that one release has woken
+	record    *record       // nil: no points are noted
+	owners    map[int64]int // the clients, by their sessions
 }
 
 // newPlayer connects to the servers, and creates the znode root.
@@ -100,7 +104,6 @@ func (p *player) play(begin []Moment) (r Run, err error) {
 	}
 	r, err = p.playOn(begin)
 	r.Told = p.story.told()
-	p.record.ends()
 	err = errors.Join(err, p.leave())
 	if err != nil {
 		return r, fmt.Errorf("%w\n%s", err, strings.Join(r.Tell(), "\n"))
@@ -116,8 +119,12 @@ func (p *player) enter() error {
 		return fmt.Errorf("create %s: %v", dir, err)
 	}
 	p.path = dir
-	p.record.begins(p.lockPath(), p.Znode, p.Clients)
 	p.story = &account{path: dir}
+	p.record = nil
+	if p.Points {
+		p.record = &record{}
+	}
+	p.owners = map[int64]int{}
 	p.clients = make([]*client, p.Clients)
 	p.last = -1
 	p.faults = 0
@@ -189,7 +196,22 @@ func (p *player) leave() error {
 func (p *player) playOn(begin []Moment) (r Run, err error) {
 	for {
 		if err := p.settle(); err != nil {
+			if c := p.hangs(); c != nil {
+				p.story.chosen(c.name, "%s's "+c.calling+" has not returned after its session ended",
+					"%s 的会话已经结束，"+c.calling+" 还没有返回")
+				r.Wrong, r.Outcome, r.Hangs = []string{noReturn}, noReturn, true
+				return r, nil
+			}
 			return r, err
+		}
+		if p.Points {
+			at, err := p.look()
+			if err != nil {
+				return r, err
+			}
+			if len(r.Moments) >= len(begin) {
+				r.Points = append(r.Points, at)
+			}
 		}
 		p.looksInside(&r)
 		if len(r.Wrong) > 0 {
@@ -215,15 +237,19 @@ func (p *player) playOn(begin []Moment) (r Run, err error) {
 		}
 		moment := Moment{Choices: labels(awake)}
 		if i := len(r.Moments); i < len(begin) {
-			if !slices.Equal(begin[i].Choices, moment.Choices) {
+			isSame := slices.Equal(begin[i].Choices, moment.Choices)
+			switch {
+			case isSame:
+				moment.Taken = begin[i].Taken
+			case p.mayDiffer():
+				begin = begin[:i] // this is another interleaving, which the tree may not know yet
+			default:
 				return r, fmt.Errorf("this interleaving cannot be repeated: at choice %d there was %q, and now there is %q"+
 					" (that is no mistake if the lock may retry once more or less)",
 					i+1, begin[i].Choices, moment.Choices)
 			}
-			moment.Taken = begin[i].Taken
 		}
 		r.Moments = append(r.Moments, moment)
-		p.record.chooses(moment.Choices[moment.Taken])
 		taken := awake[moment.Taken]
 		if taken.isFault() {
 			r.Faults = append(r.Faults, taken.fault())
@@ -236,6 +262,25 @@ func (p *player) playOn(begin []Moment) (r Run, err error) {
 		}
 		p.fallAsleep(awake, moment.Taken)
 	}
+}
+
+// mayDiffer reports whether the same choices may lead to different ones: the context of a call has ended, and its reply
+// may arrive at the same moment. Then Go chooses at random which of the two the lock sees first.
+func (p *player) mayDiffer() bool {
+	return slices.ContainsFunc(p.clients, func(c *client) bool { return c.gaveUp })
+}
+
+// hangs returns a client that has crashed, and whose call has not returned long after its Session was closed. It
+// returns nil if there is none. The clients have not come to rest in time: hangs gives them as much time again.
+func (p *player) hangs() *client {
+	hanging := func(c *client) bool { return c.hasCrashed() && c.isCalling() }
+	if !slices.ContainsFunc(p.clients, hanging) || p.settle() == nil {
+		return nil
+	}
+	if i := slices.IndexFunc(p.clients, hanging); i >= 0 {
+		return p.clients[i]
+	}
+	return nil
 }
 
 // fallAsleep notes the choices that can be left out next. Such a choice precedes the taken one in
@@ -260,6 +305,7 @@ func (p *player) do(ch, first choice) error {
 	c := p.clients[ch.client]
 	if ch.isFault() {
 		p.faults++
+		p.lastFault = ch.fault()
 	} else {
 		lastCouldGoOn := first.client == p.last
 		if lastCouldGoOn && ch.client != p.last {
@@ -293,12 +339,12 @@ func (p *player) do(ch, first choice) error {
 		c.letGo()
 	case crashes:
 		p.story.chosen(c.name, "%s CRASHES, and its session ends", "%s 崩溃，会话结束")
-		return errors.Join(c.crash(p.Servers[0]), p.looks())
+		return c.crash(p.Servers[0])
 	case expires:
 		p.story.chosen(c.name,
 			"%s's SESSION EXPIRES: the server deletes its znode, if it has one, and the client does not know it yet",
 			"%s 的会话过期：服务器删除它的 znode（如果有），而客户端还不知道")
-		return errors.Join(c.expire(p.Servers[0]), p.looks())
+		return c.expire(p.Servers[0])
 	case givesUp:
 		p.story.chosen(c.name, "%s GIVES UP", "%s 放弃等待")
 		c.gaveUp = true
@@ -330,30 +376,54 @@ func (p *player) notifications(butFor int) (n int) {
 }
 
 // settle returns when no client does anything more by itself: each one waits, at the gate or for
-// another client, and has received all notifications.
+// another client, and has received all notifications. The server changes only by what has passed a
+// gate, so no notification follows those that settle has flushed.
 func (p *player) settle() error {
-	flushed := false
-	pause := 20 * time.Microsecond
+	const pause = 20 * time.Microsecond
+	flushed := -1 // the connections at the last flush
 	for begun := time.Now(); time.Since(begun) < patience; {
-		atRest := p.allSettled() && othersWait() && p.allSettled() // nothing arrived during the check
-		if !atRest {
+		if !p.allSettled() {
 			time.Sleep(pause)
 			continue
 		}
-		if flushed {
+		connections := p.connections()
+		if connections != flushed {
+			if err := p.flush(); err != nil {
+				return err
+			}
+			flushed = connections
+			continue
+		}
+		atRest := othersWait() && p.allSettled() // nothing arrived during the check
+		if atRest && p.connections() == flushed {
 			return nil
 		}
-		flushed = true
-		for _, c := range p.clients {
-			if c.hasCrashed() {
-				continue
-			}
-			if err := c.flush(); err != nil {
-				return fmt.Errorf("a read to flush the line of %s: %w", c.name, err)
-			}
-		}
+		time.Sleep(pause)
 	}
 	return errors.New("the clients do not come to rest")
+}
+
+// flush returns when each client has received all notifications that the server has sent so far.
+func (p *player) flush() error {
+	for _, c := range p.clients {
+		if c.hasCrashed() {
+			continue
+		}
+		if err := c.flush(); err != nil {
+			return fmt.Errorf("a read to flush the line of %s: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+// connections counts the connections that the clients have had.
+func (p *player) connections() (n int) {
+	for _, c := range p.clients {
+		c.mu.Lock()
+		n += c.connection
+		c.mu.Unlock()
+	}
+	return n
 }
 
 func (p *player) allSettled() bool {

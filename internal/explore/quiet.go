@@ -10,7 +10,6 @@ package explore
 
 import (
 	"bytes"
-	"regexp"
 	"runtime"
 	"slices"
 )
@@ -31,20 +30,27 @@ var waits = []string{
 	"sync.WaitGroup.Wait",
 }
 
-// stateOf matches the state in the first line of a goroutine's stack trace, such as "goroutine 12
+// stateOf returns the state in the first line of a goroutine's stack trace, such as "goroutine 12
 // [select, 2 minutes]:".
-var stateOf = regexp.MustCompile(`^goroutine \d+ [^\[]*\[([^,\]]*)`)
+func stateOf(trace []byte) string {
+	_, after, _ := bytes.Cut(trace, []byte(" ["))
+	state, _, _ := bytes.Cut(after, []byte("]"))
+	state, _, _ = bytes.Cut(state, []byte(","))
+	return string(state)
+}
 
 // parent marks the stacks of goroutines that belong to no client: they wait for the process that
 // started this one.
 var parent = []byte("net/rpc.")
+
+// stacks is where othersWait keeps what it reads. A process has one player, which calls it.
+var stacks = make([]byte, 64<<10)
 
 // othersWait reports whether each goroutine except the caller's waits for another one, or for the
 // network. It stops the world for a moment, so no goroutine is missed on its way from one state to
 // the next. If nothing is on its way on the network, nothing will happen by itself. The one
 // exception is a timer, as in time.After: othersWait does not see that it will fire.
 func othersWait() bool {
-	stacks := make([]byte, 256<<10)
 	n := runtime.Stack(stacks, true)
 	for n == len(stacks) {
 		stacks = make([]byte, 2*len(stacks))
@@ -55,8 +61,7 @@ func othersWait() bool {
 		if bytes.Contains(goroutine, parent) {
 			continue
 		}
-		state := stateOf.FindSubmatch(goroutine)
-		if state == nil || !slices.Contains(waits, string(state[1])) {
+		if !slices.Contains(waits, stateOf(goroutine)) {
 			return false
 		}
 	}

@@ -8,8 +8,10 @@ type Settings struct {
 	Clients  int  // each of them takes the lock once
 	Readers  int  // how many of them take it as readers: the first ones
 	Faults   int  // the most faults in an interleaving
-	Mild     bool // the only faults are crash and give-up, which each step from 2 on survives
+	Again    bool // from the third on, a fault is the one before it once more
+	Mild     bool // the only faults are crash, give-up and a lost reply to a read: each step from 2 on survives them
 	Switches int  // how often another client may continue although the last one could; Unbound: no limit
+	Points   bool // also note what is true before each choice, for a page on which one plays
 	Full     bool // also play what has the same result: both orders of two reads, a lost request of a read
 
 	Znode    bool // the lock is a znode, and not a directory

@@ -3,6 +3,8 @@ package explore
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
 	"strings"
@@ -41,14 +43,21 @@ type tree struct {
 	branches [][]Moment
 	playing  int
 	err      error
-	stumbled bool // one interleaving has failed, and is played again
+	hangs    bool            // a call does not return: the exploration ends
+	stumbled bool            // one interleaving has failed, and is played again
+	differed map[uint64]int  // how often each branch was played and became another interleaving
+	branched map[uint64]bool // all branches so far
+	runs     map[uint64]bool // all interleavings so far
 	result   Result
 }
+
+// mostTries is how often a branch is played that becomes another interleaving each time. See player.mayDiffer.
+const mostTries = 8
 
 // Explore plays all interleavings. Each player plays one at a time. Explore calls say after each
 // interleaving.
 func Explore(ctx context.Context, players []*Player, say func(Result)) (Result, error) {
-	t := &tree{branches: [][]Moment{nil}}
+	t := &tree{branches: [][]Moment{nil}, differed: map[uint64]int{}, branched: map[uint64]bool{}, runs: map[uint64]bool{}}
 	t.changed = sync.NewCond(&t.mu)
 	t.result.Findings = map[string]Finding{}
 	t.result.Kinds = map[Kind]Finding{}
@@ -79,7 +88,7 @@ func (t *tree) next(ctx context.Context) (begin []Moment, ok bool) {
 	for t.err == nil && mayYetCome() {
 		t.changed.Wait()
 	}
-	isStopped := t.err != nil || ctx.Err() != nil
+	isStopped := t.err != nil || t.hangs || ctx.Err() != nil
 	if isStopped || len(t.branches) == 0 {
 		return nil, false
 	}
@@ -98,6 +107,10 @@ func (t *tree) played(begin []Moment, run Run, err error, say func(Result)) {
 	defer t.mu.Unlock()
 	defer t.changed.Broadcast()
 	t.playing--
+	if t.hangs {
+		return
+	}
+	t.hangs = run.Hangs
 	if err != nil && !t.stumbled {
 		t.stumbled = true
 		t.branches = append(t.branches, begin)
@@ -107,17 +120,49 @@ func (t *tree) played(begin []Moment, run Run, err error, say func(Result)) {
 		t.err = cmp.Or(t.err, err)
 		return
 	}
-	for i := len(begin); i < len(run.Moments); i++ {
+	from := inCommon(begin, run.Moments)
+	isOther := from < len(begin) // not the interleaving that was to be played
+	if isOther {
+		branch := key(begin)
+		t.differed[branch]++
+		if t.differed[branch] < mostTries {
+			t.branches = append(t.branches, begin)
+		}
+	}
+	played := key(run.Moments)
+	if t.runs[played] {
+		return
+	}
+	t.runs[played] = true
+	for i := from; i < len(run.Moments); i++ {
 		m := run.Moments[i]
 		for other := m.Taken + 1; other < len(m.Choices); other++ {
 			branch := slices.Clone(run.Moments[:i])
 			branch = append(branch, Moment{m.Choices, other})
-			t.branches = append(t.branches, branch)
+			if k := key(branch); !t.branched[k] {
+				t.branched[k] = true
+				t.branches = append(t.branches, branch)
+			}
 		}
 	}
 	t.result.add(run)
 	t.result.Waiting = len(t.branches)
 	say(t.result)
+}
+
+// inCommon returns how many moments from the first one on are the same.
+func inCommon(a, b []Moment) (n int) {
+	for n < min(len(a), len(b)) && a[n].Taken == b[n].Taken && slices.Equal(a[n].Choices, b[n].Choices) {
+		n++
+	}
+	return n
+}
+
+// key is a number that is the same for the same moments.
+func key(moments []Moment) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%q", moments)
+	return h.Sum64()
 }
 
 func (r *Result) add(run Run) {
