@@ -52,7 +52,8 @@ func Check(t *testing.T, e Exercise, locks ...property.Subject) {
 		t.Fatal(err)
 	}
 	p := progressIn(".")
-	p.Begun, p.Held, p.Missing, p.Stuck, p.Done = true, 0, canBeUsed, false, false
+	most := p.reached()
+	p = Progress{Begun: true, Most: most, Missing: canBeUsed, Hints: p.Hints}
 	keep := func() { // each time, because the lock may end the process
 		if err := p.keep("."); err != nil {
 			t.Error(err)
@@ -70,25 +71,38 @@ func Check(t *testing.T, e Exercise, locks ...property.Subject) {
 		isAsked := false
 		t.Run(a.question, func(t *testing.T) {
 			isAsked = true
-			a.tell(t, e)
+			a.tell(t, e, e.pageAt(a.question, most))
 		})
 		if !isAsked { // -run has left this one out
 			isAll = false
 			continue
 		}
 		if t.Failed() {
-			p.Missing, p.Stuck = a.question, a.isStuck()
+			p.Missing, p.About, p.Stuck = a.question, a.hints, a.isStuck()
 			keep()
-			if p.Held > 0 {
+			if passed, all := e.Count(p); passed > 0 {
 				fmt.Fprintln(t.Output(), InWords(lang.Of(
-					"%d of %d properties hold. The others are checked when this one holds.",
-					"%d 条性质已具备，共 %d 条。其余的性质，等具备了这一条再检查。",
-					p.Held, len(e.Properties))))
+					"%d of %d hold. The others are checked when this one holds.",
+					"%d 条已具备，共 %d 条。其余的，等具备了这一条再检查。",
+					passed, all)))
+			}
+			done := e.stairsDone(p.Held)
+			switch {
+			case a.verdict == property.No && e.heldBefore(a.question, most):
+				fmt.Fprintln(t.Output(), InWords(lang.Both(
+					"this one held before: a change of yours since then broke it",
+					"这一条以前是具备的：你后来的改动弄坏了它")))
+			case done > 0:
+				fmt.Fprintln(t.Output(), InWords(lang.Of(
+					"stair 5.%[1]d done; next: %[2]v", "台阶 5.%[1]d 完成；下一级：%[3]v", done, a.question, a.name)))
 			}
 			return
 		}
 		if a.question != canBeUsed {
 			p.Held++
+		}
+		if a.question == property.Tries.String() {
+			p.LeftOut = a.verdict == property.Void
 		}
 		p.Missing = ""
 		if p.Held < len(e.Properties) {
@@ -122,6 +136,7 @@ type answer struct {
 	verdict  property.Verdict
 	seen     string
 	ask      lang.Text // a question for the learner
+	hints    string    // the section of hints that fits what was seen; "": that of the question
 }
 
 func (a answer) holds() bool { return a.verdict.Accepted() }
@@ -130,8 +145,8 @@ func (a answer) holds() bool { return a.verdict.Accepted() }
 // did not happen.
 func (a answer) isStuck() bool { return a.verdict == property.Stuck }
 
-// tell prints the answer in the reader's language. What was seen is in English.
-func (a answer) tell(t *testing.T, e Exercise) {
+// tell prints the answer in the reader's language. What was seen is in English. page is where to read more.
+func (a answer) tell(t *testing.T, e Exercise, page lang.Text) {
 	say := func(text lang.Text) { fmt.Fprintln(t.Output(), InWords(text)) }
 	if a.holds() {
 		say(lang.Of("✓ %[1]v", "✓ %[2]v：%[1]v", a.seen, a.name))
@@ -140,7 +155,7 @@ func (a answer) tell(t *testing.T, e Exercise) {
 	t.Fail()
 	say(lang.Of("%[1]v seen: %[3]v", "%[1]v %[2]v\n  看到的：%[3]v", string(a.verdict), a.name, a.seen))
 	say(lang.Of("  ask yourself: %v", "  问问自己：%v", a.ask))
-	say(lang.Of("  more: make hint STEP=%v, and %v", "  想知道更多：make hint STEP=%v，以及 %v", e.Name, e.chapter()))
+	say(lang.Of("  more: make hint STEP=%v, and %v", "  想知道更多：make hint STEP=%v，以及 %v", e.Name, page))
 }
 
 // answers checks as many properties at the same time as there are places, because most of their
@@ -234,6 +249,14 @@ func answerOf(p *property.Property, r property.Result) answer {
 	}
 	if a.isStuck() {
 		a.seen = fmt.Sprintf("no verdict: %s. The last requests: %s", r.Evidence, r.Asked)
+		if r.Again { // then it is hardly the machine
+			a.seen = "twice, " + strings.TrimPrefix(a.seen, "no verdict: ")
+			a.ask = lang.Text{
+				EN: fmt.Sprintf("does your lock wait for something that never happens? And %s", p.Question.EN),
+				ZH: fmt.Sprintf("你的锁是不是在等一件永远不会发生的事？%s", p.Question.ZH),
+			}
+			return a
+		}
 		a.ask = lang.Text{
 			EN: "is this machine busy? Or does your lock wait for something that never happens: " +
 				"what should wake it, and whose znode still exists?",
@@ -253,9 +276,9 @@ type ordersAnswer struct {
 	err   error
 }
 
-// playOrders looks for an interleaving of two clients' requests, with or without a fault, in which
-// the lock is wrong. A property is a situation that somebody has thought of. This finds those that
-// nobody has thought of. It takes about ten seconds at most.
+// playOrders looks for an interleaving of the requests of one client or two, with or without faults, in
+// which the lock is wrong. A property is a situation that somebody has thought of. This finds those that
+// nobody has thought of. On an idle machine it takes a few seconds, and nowhere more than two minutes.
 func (e Exercise) playOrders(ctx context.Context, server *zkserver.Server, root string) ordersAnswer {
 	found, err := explore.Mine(ctx, server.Servers(), root, e.Name, "")
 	return ordersAnswer{found, err}
@@ -275,17 +298,19 @@ func (a ordersAnswer) words(e Exercise) (holds bool, says lang.Text) {
 	switch {
 	case a.err != nil:
 		return false, lang.Of(
-			"? the interleavings could not be played: %v\n  is this machine busy? Run the test once more.",
-			"? 没能走完各种交错次序：%v\n  是不是这台机器太忙？请再运行一次测试。",
+			"? the interleavings could not be played: %v\n  is this machine busy? Run the test once more. If this comes "+
+				"twice, your lock itself depends on the time: where does it look at a clock, a state or a connection?",
+			"? 没能走完各种交错次序：%v\n  是不是这台机器太忙？请再运行一次测试。要是还这样，就是你的锁本身与时间有关："+
+				"它在哪里看了时钟、状态或连接？",
 			a.err)
 	case found.Wrong != "":
 		wrong := lang.Both(found.Wrong, explore.Chinese[found.Wrong])
 		return false, lang.Of(
 			"✗ interleavings: %d played, and in one of them %v:\n%s\n"+
-				"  more: make explore STEP=mine%s plays more of them, and draws this one",
+				"  more: make explore STEP=mine%s %s plays more of them, and draws this one",
 			"✗ 交错次序：走了 %d 种，在其中一种里，%v：\n%s\n"+
-				"  更多：make explore STEP=mine%s 会走更多的交错次序，并把这一个画出来",
-			found.Orders, wrong, strings.Join(found.Story, "\n"), e.Name)
+				"  更多：make explore STEP=mine%s %s 会走更多的交错次序，并把这一个画出来",
+			found.Orders, wrong, strings.Join(found.Story, "\n"), e.Name, found.Flags)
 	case !found.All:
 		return true, lang.Of(
 			"✓ interleavings: %d played, none wrong. There was no time for the others: make explore STEP=mine%s plays more",
@@ -298,10 +323,39 @@ func (a ordersAnswer) words(e Exercise) (holds bool, says lang.Text) {
 		found.Orders)
 }
 
-// chapter returns the page to read.
-func (e Exercise) chapter() lang.Text {
-	if e.IsStep() {
-		return lang.Text{EN: filepath.Join(e.Home, "README.md"), ZH: filepath.Join(e.Home, "README.zh-CN.md")}
+// chapter returns the page to read about a question of the check.
+func (e Exercise) chapter(question string) lang.Text {
+	page := "docs/workshop"
+	switch {
+	case e.isInPartB(question):
+		page = filepath.Join(e.Home, "holder")
+	case e.IsStep():
+		page = filepath.Join(e.Home, "README")
 	}
-	return lang.Text{EN: "docs/workshop.md", ZH: "docs/workshop.zh-CN.md"}
+	return lang.Text{EN: page + ".md", ZH: page + ".zh-CN.md"}
+}
+
+// heldBefore reports whether a question is one that an earlier check has answered with yes: it was about canBeUsed, or
+// one of the first most properties.
+func (e Exercise) heldBefore(question string, most int) bool {
+	at := slices.IndexFunc(e.Properties, func(p *property.Property) bool { return p.String() == question })
+	return most > 0 && at < most // canBeUsed is at -1, before the first
+}
+
+// pageAt returns the page to read about a question. If it held before, the learner has come further since then, and
+// reads on there.
+func (e Exercise) pageAt(question string, most int) lang.Text {
+	if !e.heldBefore(question, most) {
+		return e.chapter(question)
+	}
+	return e.chapter(e.Properties[min(most, len(e.Properties)-1)].String())
+}
+
+// isInPartB reports whether step 5's part B, which begins with LostApart, is about a question.
+func (e Exercise) isInPartB(question string) bool {
+	if e.Name != Step5.Name {
+		return false
+	}
+	first := slices.Index(e.Properties, property.LostApart)
+	return slices.ContainsFunc(e.Properties[first:], func(p *property.Property) bool { return p.String() == question })
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"zklock/internal/lang"
@@ -69,21 +70,24 @@ func (e Exercise) starter() string { return filepath.Join(e.Home, "exercise") }
 
 // Copy copies the starter and its test into Dir. If Dir has a Go file already, Copy does nothing,
 // and returns false.
-func (e Exercise) Copy() (copied bool, err error) {
+func (e Exercise) Copy() (copied bool, err error) { return e.copyOf(e.starter()) }
+
+func (e Exercise) copyOf(starter string) (copied bool, err error) {
 	there, err := filepath.Glob(filepath.Join(e.Dir(), "*.go"))
 	if err != nil || len(there) > 0 {
 		return false, err
 	}
-	files, err := filepath.Glob(filepath.Join(e.starter(), "*.go"))
+	files, err := filepath.Glob(filepath.Join(starter, "*.go"))
 	if err != nil {
 		return false, err
 	}
 	if len(files) == 0 {
-		return false, fmt.Errorf("there is no starter in %s: go to the root of the repository", e.starter())
+		return false, fmt.Errorf("there is no starter in %s: go to the root of the repository", starter)
 	}
 	if err := os.MkdirAll(e.Dir(), 0o755); err != nil {
 		return false, err
 	}
+	_ = os.Remove(filepath.Join(e.Dir(), progressFile)) // it is about a lock that was moved away
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -96,15 +100,103 @@ func (e Exercise) Copy() (copied bool, err error) {
 	return true, nil
 }
 
+// CopyFrom is Copy with our lock of a stair, such as 5.5, in place of the starter. It refuses if Dir has a Go file already.
+func (e Exercise) CopyFrom(stair string) error {
+	work, err := e.upTo(stair)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	copied, err := e.copyOf(work)
+	if err != nil {
+		return err
+	}
+	if !copied {
+		return fmt.Errorf("FROM=%s: %s has Go files already, and they are not overwritten: move them away first", stair, e.Dir())
+	}
+	return nil
+}
+
+// upTo makes a temporary folder with our lock of a stair: the starter, and step 5's diffs up to that stair.
+func (e Exercise) upTo(stair string) (work string, err error) {
+	wanted, err := strconv.Atoi(strings.TrimPrefix(stair, e.Name+"."))
+	isStair := strings.HasPrefix(stair, e.Name+".") && err == nil && wanted >= 1 && wanted <= len(Stairs)
+	if e.Name != Step5.Name || !isStair {
+		return "", fmt.Errorf("FROM=%s: there is no such stair. There are those of step 5, with STEP=5: FROM=5.1 to FROM=5.%d",
+			stair, len(Stairs))
+	}
+	if work, err = os.MkdirTemp("", "stairs"); err != nil {
+		return "", err
+	}
+	if err := e.climb(work, wanted); err != nil {
+		return "", errors.Join(err, os.RemoveAll(work))
+	}
+	return work, nil
+}
+
+// climb copies the starter into a folder that is in no repository, and applies the first diffs.
+func (e Exercise) climb(work string, diffs int) error {
+	if err := os.CopyFS(work, os.DirFS(e.starter())); err != nil {
+		return err
+	}
+	for n := 1; n <= diffs; n++ {
+		diff, err := filepath.Abs(filepath.Join(e.Home, "stairs", fmt.Sprintf("5.%d.diff", n)))
+		if err != nil {
+			return err
+		}
+		apply := exec.Command("git", "apply", diff)
+		apply.Dir = work
+		apply.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(work))
+		if said, err := apply.CombinedOutput(); err != nil {
+			return fmt.Errorf("git apply %s: %w: %s", diff, err, said)
+		}
+	}
+	return nil
+}
+
 // Build compiles the test of a learner's package to a program. make exercise runs it. make play and
 // make explore start it as a client of the lock.
-func (e Exercise) Build(program string) error {
-	pkg, err := filepath.Abs(e.Dir())
+func (e Exercise) Build(program string) error { return build(e.Dir(), program) }
+
+// BuildStair is Build for our lock of a stair: for the go command, its files stand in place of the starter's.
+func (e Exercise) BuildStair(stair, program string) error {
+	work, err := e.upTo(stair)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	starter, err := filepath.Abs(e.starter())
+	if err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(work, "*.go"))
+	if err != nil {
+		return err
+	}
+	texts := map[string]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		texts[filepath.Join(starter, filepath.Base(file))] = string(text)
+	}
+	list, err := overlay(work, texts)
+	if err != nil {
+		return err
+	}
+	return build(starter, program, "-overlay", list)
+}
+
+// build compiles the test of a package.
+func build(folder, program string, flags ...string) error {
+	pkg, err := filepath.Abs(folder)
 	if err != nil {
 		return err
 	}
 	noDebugger := "-ldflags=-s" // without a debugger's tables, linking takes half a second less
-	said, err := exec.Command("go", "test", "-c", noDebugger, "-o", program, pkg).CombinedOutput()
+	args := append([]string{"test", "-c", noDebugger, "-o", program}, flags...)
+	said, err := exec.Command("go", append(args, pkg)...).CombinedOutput()
 	if err != nil && len(said) > 0 {
 		return errors.New(string(said))
 	}

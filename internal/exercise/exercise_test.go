@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,121 @@ func TestCopyDoesNotOverwrite(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(Step4.Dir(), "lock.go"))
 	require.NoError(t, err)
 	assert.Equal(t, string(mine), string(text))
+}
+
+// FROM=5.5 copies our lock of 5.5, and FROM=5.10 that of the step.
+func TestCopyFromAStair(t *testing.T) {
+	inFolder(t)
+	for from, says := range map[string]string{"5.0": "5.1 to", "5.11": "FROM=5.1 to FROM=5.10", "4": "no such stair", "5.x": "no such stair"} {
+		assert.ErrorContains(t, Step5.CopyFrom(from), says)
+	}
+	assert.ErrorContains(t, Step4.CopyFrom("5.5"), "no such stair")
+	assert.NoDirExists(t, Step5.Dir())
+
+	require.NoError(t, Step5.CopyFrom("5.5"))
+	lock, err := os.ReadFile(filepath.Join(Step5.Dir(), "lock.go"))
+	require.NoError(t, err)
+	assert.Contains(t, string(lock), "func (l *Lock) Unlock() error {", "5.5 has no Hold")
+	assert.Contains(t, string(lock), "sessionEnded", "5.5 compares the session")
+	assert.FileExists(t, filepath.Join(Step5.Dir(), "lock_test.go"))
+
+	assert.ErrorContains(t, Step5.CopyFrom("5.10"), "are not overwritten")
+	require.NoError(t, os.RemoveAll(Step5.Dir()))
+	require.NoError(t, Step5.CopyFrom("5.10"))
+	for _, file := range []string{"lock.go", "hold.go", "session.go"} {
+		got, err := os.ReadFile(filepath.Join(Step5.Dir(), file))
+		require.NoError(t, err)
+		ours, err := os.ReadFile(filepath.Join(Step5.Home, file))
+		require.NoError(t, err)
+		_, after, _ := strings.Cut("\n"+string(ours), "\npackage ")
+		assert.Contains(t, string(got), after, file)
+	}
+}
+
+// make play and make explore run part A's lock: it is built as it stands at a stair, and nothing is left in yours.
+func TestBuildAStair(t *testing.T) {
+	inFolder(t)
+	program := filepath.Join(t.TempDir(), "stair")
+	assert.ErrorContains(t, Step5.BuildStair("5.11", program), "no such stair")
+	require.NoError(t, Step5.BuildStair("5.5", program))
+	assert.FileExists(t, program)
+	assert.NoDirExists(t, Step5.Dir())
+}
+
+// What the check says of stairs that are done.
+func TestStairsDone(t *testing.T) {
+	for p, want := range map[*property.Property]int{
+		property.OneHolder:       0,
+		property.LostCreateReply: 0,
+		property.OwnPlace:        0,
+		property.OldZnode:        1,
+		property.LaggingServer:   1,
+		property.OnlyHolder:      2,
+		property.LineBreaks:      3,
+		property.KeptWatch:       4,
+		property.LongHold:        4,
+		property.LostApart:       5,
+		property.Tries:           9,
+	} {
+		assert.Equal(t, want, Step5.stairsDone(slices.Index(Step5.Properties, p)), "the first that is missing: %v", p)
+	}
+	assert.Zero(t, Step4.stairsDone(5))
+}
+
+// What is said before a learner's own test. Step 5's chapter quotes it.
+func TestAllHold(t *testing.T) {
+	inFolder(t)
+	says := Step5.allHold(Progress{LeftOut: true})
+	assert.Equal(t, "stair 5.9 done; all 43 hold, TryLock left out; now your own test", says.EN)
+	for _, page := range []string{"holder.md", "holder.zh-CN.md"} {
+		text, err := os.ReadFile(filepath.Join(Step5.Home, page))
+		require.NoError(t, err)
+		assert.Contains(t, string(text), "\n"+says.EN+"\n", page)
+	}
+	assert.Equal(t, "stair 5.10 done; all 43 hold; now your own test", Step5.allHold(Progress{}).EN)
+	assert.Equal(t, "all 28 hold; now your own test", Step4.allHold(Progress{}).EN)
+}
+
+// The stair whose diff a learner is shown after the last hint.
+func TestStair(t *testing.T) {
+	inFolder(t)
+	for held, want := range map[int]string{
+		0: "5.1",
+		slices.Index(Step5.Properties, property.GivesUpCutOff): "5.3",
+		slices.Index(Step5.Properties, property.LostTold):      "5.5",
+		slices.Index(Step5.Properties, property.TryLost):       "5.10",
+		len(Step5.Properties):                                  "",
+	} {
+		require.NoError(t, os.MkdirAll(Step5.Dir(), 0o755))
+		require.NoError(t, Step5.Keep(Progress{Begun: true, Held: held}))
+		assert.Equal(t, want, Step5.Stair(), "%d properties hold", held)
+	}
+	assert.Empty(t, Step4.Stair())
+}
+
+// The check sends a learner to the part of the chapter that has the stair.
+func TestThePageOfAQuestion(t *testing.T) {
+	for p, page := range map[*property.Property]string{
+		property.KeptWatch: "README.md",
+		property.LostApart: "holder.md",
+		property.Tries:     "holder.md",
+	} {
+		assert.Equal(t, filepath.Join(Step5.Home, page), Step5.chapter(p.String()).EN, "%v", p)
+	}
+}
+
+// A learner who is in part B, and whose last change broke what part A has built, is not sent back to part A.
+func TestWhatHeldBefore(t *testing.T) {
+	lacksReentry := slices.Index(Step5.Properties, property.LocksAgain)
+	for _, p := range []string{canBeUsed, property.UnlockRepeated.String(), property.Fenced.String()} {
+		assert.True(t, Step5.heldBefore(p, lacksReentry), p)
+		assert.False(t, Step5.heldBefore(p, 0), p)
+		for _, most := range []int{lacksReentry, len(Step5.Properties)} {
+			assert.Equal(t, filepath.Join(Step5.Home, "holder.md"), Step5.pageAt(p, most).EN, p)
+		}
+	}
+	assert.False(t, Step5.heldBefore(property.LocksAgain.String(), lacksReentry))
+	assert.Equal(t, filepath.Join(Step5.Home, "README.md"), Step5.pageAt(property.LineBreaks.String(), 0).EN)
 }
 
 func TestFind(t *testing.T) {
@@ -116,6 +232,8 @@ func TestHints(t *testing.T) {
 	require.NoError(t, Step4.Keep(Progress{Begun: true, Missing: "a crashed holder's lock is free again"}))
 	assert.Contains(t, hint(false).Text, "Which kind of znode does the server delete by itself",
 		"step 2's hint, not step 1's")
+	require.NoError(t, Step4.Keep(Progress{Begun: true, Missing: canBeUsed, About: property.OnlyHolder.String()}))
+	assert.Contains(t, hint(false).Text, "which one does `Unlock` delete?", "Lock has worked, and Unlock has not")
 	require.NoError(t, Step4.Keep(Progress{Begun: true, Missing: "missing parents are created"}))
 	assert.Contains(t, hint(false).Text, "what is missing, and who else may be creating it?",
 		"the property's own question")
@@ -125,11 +243,11 @@ func TestHints(t *testing.T) {
 // hints are the same, one by one.
 func TestEveryHintIsForAProperty(t *testing.T) {
 	for _, e := range All {
-		assert.FileExists(t, e.chapter().EN, "where a learner is sent")
-		assert.FileExists(t, e.chapter().ZH, "where a learner is sent")
 		asked := map[string]bool{notWoken: true}
 		for _, p := range e.Properties {
 			asked[p.String()] = true
+			assert.FileExists(t, e.chapter(p.String()).EN, "where a learner is sent")
+			assert.FileExists(t, e.chapter(p.String()).ZH, "where a learner is sent")
 		}
 		english, err := e.readHints("hints.md")
 		require.NoError(t, err)

@@ -56,7 +56,7 @@ func (e Exercise) section(p Progress, chinese bool) (section, error) {
 	if wrong, ok := mistakes[e.Name]; ok && p.Missing == "" && p.Held == len(e.Properties) {
 		return section{"TestMine", []string{InWords(hintForOwn(wrong))}}, nil
 	}
-	if p.Missing == "" || p.Missing == canBeUsed {
+	if p.Missing == "" || p.Missing == canBeUsed && p.About == "" {
 		return own[0], nil
 	}
 	if p.Missing == everyOrder {
@@ -71,7 +71,7 @@ func (e Exercise) section(p Progress, chinese bool) (section, error) {
 		}
 		all = append(all, more...)
 	}
-	wanted := []string{p.Missing}
+	wanted := []string{cmp.Or(p.About, p.Missing)}
 	if p.Stuck {
 		wanted = []string{notWoken, p.Missing}
 	}
@@ -145,8 +145,8 @@ func hintForOwn(wrong mistake) lang.Text {
 	return lang.Of(
 		"Your lock has all properties. What is left is TestMine: which calls show the difference between "+
 			"your lock and %[1]v? In %[1]v, %[2]v. "+
-			"docs/mistakes.md shows its code.",
-		"你的锁已具备所有性质，只剩 TestMine：哪几次调用能区分你的锁和 %[1]v？%[1]v 的错误是：%[2]v。它的代码见 docs/mistakes.zh-CN.md。",
+			"The chapter or docs/mistakes.md shows its code.",
+		"你的锁已具备所有性质，只剩 TestMine：哪几次调用能区分你的锁和 %[1]v？%[1]v 的错误是：%[2]v。它的代码见本章，或者 docs/mistakes.zh-CN.md。",
 		wrong.key, wrong.what,
 	)
 }

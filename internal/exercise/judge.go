@@ -20,18 +20,6 @@ func Refuses(t *testing.T, e Exercise, at *property.Property, locks ...property.
 	e.judge(t, "refuses", at.String(), locks)
 }
 
-// RefusesAtOnce tests that the check stops before the first property: the lock cannot be
-// locked and unlocked.
-func RefusesAtOnce(t *testing.T, e Exercise, locks ...property.Subject) {
-	e.judge(t, "refuses", canBeUsed, locks)
-}
-
-// RefusesSomewhere tests that the check stops, at any property. It is for a lock whose mistake is
-// first seen in one story or in another, depending on the machine's speed.
-func RefusesSomewhere(t *testing.T, e Exercise, locks ...property.Subject) {
-	e.judge(t, "refuses", anywhere, locks)
-}
-
 // anywhere is used in place of a property's name. It means any property.
 const anywhere = "any property"
 

@@ -2,10 +2,12 @@ package exercise
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"zklock/internal/lang"
+	"zklock/internal/process"
 	"zklock/internal/property"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
@@ -73,24 +75,33 @@ func (c *Client) Unlocks() {
 }
 
 // Crashes makes the client crash, and returns when the server has ended its session.
-func (c *Client) Crashes() {
-	c.member.Crash()
-	c.story.AwaitExpiry(c.member.Client)
-}
+func (c *Client) Crashes() { c.story.Expire(c.member.Client) }
 
-// Own runs a learner's own test with two locks, once TestLock has found that the learner's lock has
-// all properties. The test must pass with that lock. It must fail with a lock that has a published
+// Own runs a learner's own test with two locks, once TestLock has found nothing wrong with the
+// learner's lock. The test must pass with that lock. It must fail with a lock that has a published
 // mistake.
 func Own(t *testing.T, e Exercise, mine property.Subject, test func(a, b, c *Client)) {
-	if progressIn(".").Held < len(e.Properties) {
-		t.Skip("first write the lock: TestLock says what it lacks")
+	if process.Plays(byMistake) {
+		tellMistake(t, mine, test)
 	}
+	p := progressIn(".")
+	if p.Missing == everyOrder {
+		t.Skip("no pass yet: TestLock says in which interleaving the lock is wrong")
+	}
+	if p.Held < len(e.Properties) {
+		t.Skip("no pass yet: first write the lock; TestLock says what it lacks")
+	}
+	fmt.Fprintln(t.Output(), InWords(e.allHold(p)))
 	server, err := zktest.Shared()
 	if err != nil {
 		t.Fatal(err)
 	}
 	wrong := mistakes[e.Name]
-	switch r := askOwn(t.Context(), server, wrong.lock(), test); r.Verdict {
+	r, err := e.askMistake(t, server, wrong.variant())
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch r.Verdict {
 	case property.No: // as it should be
 	case property.Stuck:
 		t.Error(InWords(lang.Of(
@@ -110,26 +121,24 @@ func Own(t *testing.T, e Exercise, mine property.Subject, test func(a, b, c *Cli
 }
 
 // askOwn runs a learner's own test with a lock. If there is no verdict, the test runs once more,
-// alone, and with longer session timeouts: on a very busy machine short sessions expire.
+// alone.
 func askOwn(
 	ctx context.Context,
 	server *zkserver.Server,
 	lock property.Subject,
 	test func(a, b, c *Client),
 ) property.Result {
-	ask := func(patience, timeout time.Duration) property.Result {
-		return property.CheckUntil(ctx, patience, server, lock, told(test, timeout))
+	ask := func(patience time.Duration) property.Result {
+		return property.CheckUntil(ctx, patience, server, lock, told(test))
 	}
-	r := property.Beside(func() property.Result { return ask(patience, zktest.MortalTimeout) })
-	return r.OrAlone(func() property.Result { return ask(patienceAlone, 5*zktest.MortalTimeout) })
+	r := property.Beside(func() property.Result { return ask(patience) })
+	return r.OrAlone(func() property.Result { return ask(patienceAlone) })
 }
 
-// told makes a property whose story is the learner's test, over sessions with that timeout.
-func told(test func(a, b, c *Client), timeout time.Duration) *property.Property {
+// told makes a property whose story is the learner's test.
+func told(test func(a, b, c *Client)) *property.Property {
 	return property.New(lang.Text{EN: "the learner's own test"}, lang.Text{}, lang.Text{}, func(s *property.Story) {
-		client := func(name string) *Client {
-			return &Client{story: s, member: s.JoinAs(name, property.Seat{Timeout: timeout})}
-		}
+		client := func(name string) *Client { return &Client{story: s, member: s.Join(name)} }
 		test(client("A"), client("B"), client("C"))
 		s.Holds("the test has passed")
 	})

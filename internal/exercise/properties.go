@@ -1,6 +1,12 @@
 package exercise
 
-import "zklock/internal/property"
+import (
+	"fmt"
+	"slices"
+
+	"zklock/internal/lang"
+	"zklock/internal/property"
+)
 
 // All lists the exercises, in their order.
 var All = []Exercise{Step1, Step2, Step3, Step4, Step5, Step6, Semaphore, MultiLock, Election}
@@ -106,27 +112,27 @@ var Step4 = Exercise{"4", "step04_predecessor_watch", []*property.Property{
 	property.LongHold,
 }}
 
-// Step5 is about what fails around the queue. The properties of the chapter's stairs come first, in
-// the order of the stairs.
+// Step5 is about what fails around the queue. The properties of the chapter's stairs come in the order
+// of the stairs: first those of part A, then what step 4 has, and last those of part B.
 var Step5 = Exercise{"5", "step05_reentrant", []*property.Property{
 	property.OneHolder,
 	property.FirstCome,
-	property.Tries,
+	// part A
 	property.LostCreateReply,
 	property.OwnPlace,
 	property.OldZnode,
-	property.KeptCreate,
 	property.LaggingServer,
 	property.LostDeleteReply,
-	property.TryLost,
 	property.GivesUpCutOff,
-	property.LocksAgain,
-	property.LostApart,
+	property.OnlyHolder,
 	property.LineBreaks,
+	property.GivesUpAtOnce,
 	property.LostWhileWaiting,
-	property.ToldOfLoss,
+	property.KeptWatch,
 	property.KeptList,
-	property.Fenced,
+	property.KeptCreate,
+	property.LostTold,
+	// as in step 4
 	property.SilentWait,
 	property.WakesOne,
 	property.ArrivalWakesNobody,
@@ -135,7 +141,6 @@ var Step5 = Exercise{"5", "step05_reentrant", []*property.Property{
 	property.WakesOneLater,
 	property.NoWatchLeft,
 	property.GivingUp,
-	property.OnlyHolder,
 	property.CrashFrees,
 	property.Unrelated,
 	property.ParentsMade,
@@ -145,10 +150,71 @@ var Step5 = Exercise{"5", "step05_reentrant", []*property.Property{
 	property.NotBeside,
 	property.FailsClean,
 	property.UnlockRepeated,
-	property.LostTold,
 	property.QuietAfter,
 	property.LongHold,
+	// part B
+	property.LostApart,
+	property.ToldOfLoss,
+	property.Fenced,
+	property.LocksAgain,
+	property.Tries,
+	property.TryLost,
 }}
+
+// Stairs are the stairs of step 5's chapter, from 5.1 on: each by the property that its red line is about. A lock that
+// has all properties before that one has come as far as the stair before.
+var Stairs = []*property.Property{
+	property.LostCreateReply,
+	property.OldZnode,
+	property.LostDeleteReply,
+	property.LineBreaks,
+	property.KeptWatch,
+	property.LostApart,
+	property.ToldOfLoss,
+	property.Fenced,
+	property.LocksAgain,
+	property.Tries,
+}
+
+// stairsDone returns how many stairs a lock has done that has the first held properties, and lacks the next.
+func (e Exercise) stairsDone(held int) (done int) {
+	if e.Name != Step5.Name {
+		return 0
+	}
+	for _, p := range e.Properties[:held+1] {
+		if slices.Contains(Stairs, p) {
+			done++
+		}
+	}
+	return max(0, done-1)
+}
+
+// allHold says that the check has found nothing wrong, and that the learner's own test is next.
+func (e Exercise) allHold(p Progress) lang.Text {
+	_, all := e.Count(p)
+	var stair, leftOut lang.Text
+	done := len(Stairs)
+	if p.LeftOut {
+		leftOut = lang.Both(", TryLock left out", "，没有做 TryLock")
+		done--
+	}
+	if e.Name == Step5.Name {
+		stair = lang.Of("stair 5.%d done; ", "台阶 5.%d 完成；", done)
+	}
+	return lang.Of("%[1]vall %[2]d hold%[3]v; now your own test", "%[1]v%[2]d 条全部具备%[3]v；接下来是你自己的测试",
+		stair, all, leftOut)
+}
+
+// Stair returns the stair of step 5's chapter that a learner's lock has not done yet, such as 5.3. It returns "" in the
+// other exercises, and when all properties hold.
+func (e Exercise) Stair() string {
+	p := e.Progress()
+	if e.Name != Step5.Name || p.Held >= len(e.Properties) {
+		return ""
+	}
+	last := len(e.Properties) - 1
+	return fmt.Sprintf("5.%d", e.stairsDone(min(p.reached(), last))+1)
+}
 
 // Step6 is about readers that share the lock.
 var Step6 = Exercise{"6", "step06_shared_lock", []*property.Property{
@@ -164,6 +230,9 @@ var Step6 = Exercise{"6", "step06_shared_lock", []*property.Property{
 	property.LocksAgain,
 	property.LostApart,
 	property.ToldOfLoss,
+	property.GivesUpCutOff,
+	property.GivesUpAtOnce,
+	property.KeptWatch,
 	property.LostWhileWaiting,
 	property.OldZnode,
 	property.KeptCreate,

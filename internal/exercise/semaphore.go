@@ -52,7 +52,7 @@ func (s story) outside(names ...string) (line []*zktest.Turn) {
 // written. In all stories but the second, the client that leaves is the one that got its permit
 // last. The second story is about the others.
 var semaphoreProperties = []*property.Property{
-	asked(lang.Of("at most two at a time", "同时两个，不会更多"),
+	asked(lang.Of("at most two at a time", "最多同时发出两个许可"),
 		lang.Of("how many permits are taken, and how does a new client find out?", "发出了几个许可？新来者怎么知道？"),
 		func(s story) {
 			s.inside("A")
@@ -78,11 +78,10 @@ var semaphoreProperties = []*property.Property{
 		lang.Of("what returns the permit when its holder cannot?", "持有者自己还不了许可时，由谁收回？"),
 		func(s story) {
 			s.inside("A")
-			b := s.JoinMortal("B")
+			b := s.Join("B")
 			s.succeeds(b.Start())
 			c := s.outside("C")[0]
-			b.Crash()
-			s.AwaitExpiry(b.Client)
+			s.Expire(b.Client)
 			s.succeeds(c)
 			s.Holds("B's session expired, and C got a permit")
 		}),

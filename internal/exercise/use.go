@@ -2,7 +2,10 @@ package exercise
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/lang"
 	"zklock/internal/property"
@@ -16,7 +19,11 @@ const canBeUsed = "it can be locked and unlocked"
 
 // Questions for a learner whose lock cannot be used.
 var (
-	whatError = lang.Text{EN: "what does this error mean?", ZH: "这个错误是什么意思？"}
+	whatError     = lang.Text{EN: "what does this error mean?", ZH: "这个错误是什么意思？"}
+	whichChildren = lang.Text{
+		EN: "the znode that this call deletes has children: is it the directory of the queue? Which znode should it delete?",
+		ZH: "这次调用要删除的 znode 下面还有子节点：它是不是队列的目录？该删除的是哪一个 znode？",
+	}
 	whichCall = lang.Text{
 		EN: "which call waits, and for what?",
 		ZH: "是哪个调用？它在等什么？",
@@ -73,7 +80,7 @@ func use(server *zkserver.Server, lock property.Subject) answer {
 	if a.isStuck() {
 		a.ask = whichCall
 	} else {
-		a.ask = u.ask
+		a.ask, a.hints = u.ask, u.hints
 	}
 	return a
 }
@@ -81,7 +88,8 @@ func use(server *zkserver.Server, lock property.Subject) answer {
 // usage is the story of two clients that use a lock.
 type usage struct {
 	*property.Story
-	ask lang.Text // the question for the learner if the story fails
+	ask   lang.Text // the question for the learner if the story fails
+	hints string    // the section of hints that fits; "": the exercise's first one
 }
 
 func (u *usage) fails(ask lang.Text, evidence string, args ...any) {
@@ -117,7 +125,10 @@ func (u *usage) tell(lock property.Subject) {
 	if !u.comes(released.Returned) {
 		u.fails(whatUnlockWaitsFor, "A held the lock and called Unlock, which does not return")
 	}
-	if err := released.Err(); err != nil {
+	u.hints = property.OnlyHolder.String() // from here on, Lock has worked, and Unlock may not
+	if err := released.Err(); errors.Is(err, zk.ErrNotEmpty) {
+		u.fails(whichChildren, "A held the lock, and its Unlock returned: %v", err)
+	} else if err != nil {
 		u.fails(whatError, "A held the lock, and its Unlock returned: %v", err)
 	}
 	if u.comes(second.Returned) {
@@ -131,6 +142,7 @@ func (u *usage) tell(lock property.Subject) {
 				"A's Unlock returned nil, and its znode still exists: %s", znode)
 		}
 	}
+	u.hints = notWoken
 	u.fails(whoTellsB,
 		"nobody was woken after the release: A has released the lock, and B still waits; since then B sent %d requests",
 		requests(b, mark))
@@ -143,7 +155,10 @@ func (u *usage) rests(waiting *zktest.Turn, mark int) {
 	}
 	for range looks {
 		begin := waiting.Tap.Mark()
-		withoutRest := func() int { return wiretap.AtOnce(waiting.Tap.Since(begin)) }
+		withoutRest := func() int {
+			again, _ := wiretap.Unpaused(waiting.Tap.Since(begin))
+			return again
+		}
 		isPlain := func() bool { return withoutRest() > tooMany || waiting.Returned() }
 		for end := time.Now().Add(look); time.Now().Before(end) && !isPlain(); {
 			time.Sleep(2 * time.Millisecond)

@@ -37,11 +37,17 @@ func run(args []string) error {
 	}
 	switch {
 	case command == "check":
-		return check(name)
+		from := ""
+		if len(args) > 2 {
+			from = args[2]
+		}
+		return check(name, from)
 	case command == "hint":
 		return hint(name)
 	case command == "build" && len(args) == 4:
 		return build(name, args[2], args[3])
+	case command == "stair" && len(args) == 3:
+		return exercise.Step5.BuildStair(name, args[2])
 	}
 	return errors.New("usage: exercise check|hint [4]")
 }
@@ -67,7 +73,12 @@ func build(name, folder, program string) error {
 // check runs the test of an exercise. If the learner has not begun, it first copies the starter.
 // Without a name it prints how far the learner has come with each exercise, and takes the first
 // that is not done.
-func check(name string) error {
+//
+// from is a stair of step 5, or empty. Then it copies our lock of that stair in place of the starter.
+func check(name, from string) error {
+	if from != "" && name == "" {
+		return fmt.Errorf("FROM=%s: also say which exercise, with STEP=5", from)
+	}
 	if name == "" {
 		for _, e := range exercise.All {
 			title := exercise.InWords(e.Title())
@@ -78,11 +89,22 @@ func check(name string) error {
 	if err != nil {
 		return err
 	}
+	if from != "" {
+		if err := e.CopyFrom(from); err != nil {
+			return err
+		}
+		say("\n%[1]s has our lock of %[2]s: go on with the next stair in %[3]s",
+			"\n%[1]s 里是我们在 %[2]s 的锁：从下一级台阶接着写，见 %[3]s", e.Dir(), from, e.Home)
+		return test(e)
+	}
 	copied, err := e.Copy()
 	if err != nil {
 		return err
 	}
-	if copied {
+	if copied && e.Name == exercise.Step5.Name {
+		say("\n%[1]s is yours to write: open %[1]s/lock.go, and begin with stair 5.1 of %[2]s",
+			"\n%[1]s 由你来写：打开 %[1]s/lock.go，从 %[2]s 的台阶 5.1 开始", e.Dir(), e.Home)
+	} else if copied {
 		toOpen := filepath.Join(e.Dir(), toWrite(e)[0])
 		say("\n%s is yours to write: open %s, and begin with TODO 1",
 			"\n%s 由你来写：打开 %s，从待办 1（TODO 1）开始", e.Dir(), toOpen)
@@ -118,13 +140,17 @@ func state(e exercise.Exercise) lang.Text {
 	case p.Missing == "":
 		return lang.Both("all properties hold; next: TestMine, your own test", "性质已全部具备；下一步：TestMine，你自己的测试")
 	}
-	return lang.Of("%[1]d of %[2]d hold; next: %[3]v", "%[2]d 条性质中已具备 %[1]d 条；下一条：%[3]v",
-		p.Held, len(e.Properties), e.MissingName())
+	passed, all := e.Count(p)
+	return lang.Of("%[1]d of %[2]d hold; next: %[3]v", "%[2]d 条中已具备 %[1]d 条；下一条：%[3]v",
+		passed, all, e.MissingName())
 }
 
 func test(e exercise.Exercise) error {
 	pkg := "./" + filepath.ToSlash(e.Dir())
 	fmt.Printf("\ngo test %s\n", pkg)
+	_, all := e.Count(e.Progress())
+	say("(up to %d questions; it answers at the end, after a minute or two)",
+		"（最多 %d 个问题；要等一两分钟，最后一起给出答案）", all)
 	passed, err := runTest(e)
 	if err != nil {
 		return err
@@ -177,8 +203,9 @@ func runTest(e exercise.Exercise) (passed bool, err error) {
 
 // wellDone prints what a learner reads after the test of an exercise has passed.
 func wellDone(e exercise.Exercise, pkg string) {
-	say("\nWell done: your lock has all %d properties. To compare it with ours: %s",
-		"\n做得好：你的锁具备全部 %d 条性质。与我们的锁对比：%s", len(e.Properties), diff(e))
+	_, all := e.Count(e.Progress())
+	say("\nWell done: all %d hold. To compare your lock with ours: %s",
+		"\n做得好：%d 条全部具备。与我们的锁对比：%s", all, diff(e))
 	say("To check it for data races: go test -race %s", "检查有没有数据竞争：go test -race %s", pkg)
 	fmt.Println(exercise.InWords(next(e)))
 }
@@ -199,12 +226,24 @@ func next(e exercise.Exercise) lang.Text {
 func diff(e exercise.Exercise) string {
 	var commands []string
 	for _, file := range toWrite(e) {
+		if _, err := os.Stat(filepath.Join(e.Dir(), file)); err != nil {
+			continue // a stair has not made it yet
+		}
 		commands = append(commands, fmt.Sprintf("diff -u %s %s", filepath.Join(e.Dir(), file), filepath.Join(e.Home, file)))
 	}
 	return strings.Join(commands, "; ")
 }
 
-// toWrite lists the files that have TODOs, in their order.
+// ours returns the command that shows our lines for what the learner's lock lacks. On a stair these are the stair's
+// diff: our finished lock would also show the stairs after it.
+func ours(e exercise.Exercise) string {
+	if stair := e.Stair(); stair != "" {
+		return "less " + filepath.Join(e.Home, "stairs", stair+".diff")
+	}
+	return diff(e)
+}
+
+// toWrite lists the files that a learner changes. The first is where to begin.
 func toWrite(e exercise.Exercise) []string {
 	switch {
 	case e.Name == "5":
@@ -242,7 +281,7 @@ func hint(name string) error {
 		say("For a more direct hint: make hint STEP=%s", "更直接的提示：make hint STEP=%s", e.Name)
 	} else {
 		say("This was the last hint; the next one is the first again. To compare with ours: %s",
-			"这是最后一条提示，再往下又是第一条。与我们的锁对比：%s", diff(e))
+			"这是最后一条提示，再往下又是第一条。与我们的锁对比：%s", ours(e))
 	}
 	return nil
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,26 +13,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/exercise"
+	"zklock/internal/property"
 )
 
 // A learner does step 3: with the starter, with a lock that wakes nobody, with the step's own, and
 // with a test.
 func TestTheExercise(t *testing.T) {
-	t.Chdir("../../..")
-	require.NoError(t, os.MkdirAll("yours", 0o755))
-	folder, err := os.MkdirTemp("yours", "test") // inside of the module, so that go test finds it
-	require.NoError(t, err)
-	exercise.Folder = folder
-	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(folder)) })
-
-	says := printed(t, func() error { return check("3") })
+	folder := inYours(t)
+	says := printed(t, func() error { return check("3", "") })
 	for _, said := range []string{
 		"go test ./" + folder + "/step3",
 		"--- FAIL: TestLock/waiting_sends_no_request",
 		"✗ seen: 5 waiters sent ",
 		"ask yourself: who could notify the waiter, so that it need not poll?",
 		"more: make hint STEP=3, and step03_children_watch/README.md",
-		"1 of 23 properties hold",
+		fmt.Sprintf("2 of %d hold", all(exercise.Step3)),
 	} {
 		assert.Contains(t, says, said)
 	}
@@ -52,29 +49,30 @@ func TestTheExercise(t *testing.T) {
 	assert.Contains(t, says, `step 3, "waiting sends no request", hint 2 of 5`)
 
 	save(strings.Replace(sleepsOn, "names, _, changed, err", "names, _, _, err", 1))
-	says = printed(t, func() error { return check("3") })
+	says = printed(t, func() error { return check("3", "") })
 	assert.Contains(t, says, "✗ seen: nobody was woken after the release")
 	assert.Contains(t, says, "ask yourself: what notifies B that it is its turn")
+	assert.Contains(t, says, "this one held before: a change of yours since then broke it")
 
 	save(right)
-	says = printed(t, func() error { return check("3") })
+	says = printed(t, func() error { return check("3", "") })
 	assert.Contains(t, says, "your test should fail with W13, a published mistake")
 	assert.NotContains(t, says, "Well done")
 
 	tests, err := os.ReadFile(filepath.Join(folder, "step3", "lock_test.go"))
 	require.NoError(t, err)
 	const empty = "func(a, b, c *exercise.Client) {\n"
-	written := strings.Replace(string(tests), empty, empty+"a.Locks(); b.Waits(); a.Unlocks(); b.GetsIt()\n", 1)
+	written := strings.Replace(string(tests), empty, empty+"a.Locks(); b.Waits(); c.Waits(); a.Unlocks(); b.GetsIt()\n", 1)
 	require.NotEqual(t, string(tests), written)
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "step3", "lock_test.go"), []byte(written), 0o644))
 	t.Setenv("ZKLOCK_LANG", "zh")
-	says = printed(t, func() error { return check("3") })
-	assert.Contains(t, says, "做得好：你的锁具备全部 23 条性质。与我们的锁对比：diff -u ")
+	says = printed(t, func() error { return check("3", "") })
+	assert.Contains(t, says, fmt.Sprintf("做得好：%d 条全部具备。与我们的锁对比：diff -u ", all(exercise.Step3)))
 	assert.Contains(t, says, "下一个：make exercise STEP=4")
 	says = printed(t, func() error { return hint("3") })
 	assert.Contains(t, says, "第 3 步：已完成")
 
-	says = printed(t, func() error { return check("") })
+	says = printed(t, func() error { return check("", "") })
 	for _, said := range []string{
 		"第 3 步   已完成",
 		"semaphore 未开始",
@@ -90,11 +88,60 @@ func TestTheExercise(t *testing.T) {
 	assert.Contains(t, says, "更直接的提示：make hint STEP=1")
 }
 
+// On a stair, the last hint names the diff of that stair, and not our finished lock.
+func TestTheLastHintOnAStair(t *testing.T) {
+	inYours(t)
+	t.Setenv("ZKLOCK_LANG", "en")
+	_, err := exercise.Step5.Copy()
+	require.NoError(t, err)
+	sync := slices.Index(exercise.Step5.Properties, property.LaggingServer)
+	lacksSync := exercise.Progress{Begun: true, Held: sync, Missing: property.LaggingServer.String()}
+	require.NoError(t, exercise.Step5.Keep(lacksSync))
+	var says string
+	for range 3 {
+		says = printed(t, func() error { return hint("5") })
+	}
+	assert.Contains(t, says, "hint 3 of 3")
+	assert.Contains(t, says, "To compare with ours: less step05_reentrant/stairs/5.2.diff\n")
+}
+
+// inYours goes to the repository's root, and makes a folder for the exercises of this test.
+func inYours(t *testing.T) (folder string) {
+	t.Helper()
+	t.Chdir("../../..")
+	require.NoError(t, os.MkdirAll("yours", 0o755))
+	folder, err := os.MkdirTemp("yours", "test") // inside of the module, so that go test finds it
+	require.NoError(t, err)
+	usual := exercise.Folder
+	exercise.Folder = folder
+	t.Cleanup(func() {
+		exercise.Folder = usual
+		assert.NoError(t, os.RemoveAll(folder))
+	})
+	return folder
+}
+
+// all returns how many answers the check of an exercise has.
+func all(e exercise.Exercise) int {
+	_, all := e.Count(exercise.Progress{})
+	return all
+}
+
 // In English: what the last run would say.
 func TestWellDone(t *testing.T) {
+	t.Chdir("../../..")
+	usual := exercise.Folder
+	exercise.Folder = t.TempDir()
+	t.Cleanup(func() { exercise.Folder = usual })
 	t.Setenv("ZKLOCK_LANG", "en")
-	says := printed(t, func() error { wellDone(exercise.Step4, "./yours/step4"); return nil })
-	assert.Contains(t, says, "Well done: your lock has all 26 properties. To compare it with ours: diff -u ")
+	copied, err := exercise.Step5.Copy()
+	require.NoError(t, err)
+	require.True(t, copied)
+	says := printed(t, func() error { wellDone(exercise.Step5, "./yours/step5"); return nil })
+	mine, ours := exercise.Step5.Dir(), exercise.Step5.Home
+	const both = "diff -u %s/lock.go %s/lock.go; diff -u %s/session.go %s/session.go\n" // the starter has no hold.go
+	assert.Contains(t, says, fmt.Sprintf("Well done: all %d hold. To compare your lock with ours: "+both,
+		all(exercise.Step5), mine, ours, mine, ours))
 	assert.Contains(t, says, "Next: make exercise STEP=")
 }
 

@@ -1,0 +1,192 @@
+package exercise
+
+import "zklock/internal/property"
+
+var variants3 = []Variant{
+	right("waits by recursion", `
+ if event.Err != nil { // the session has ended, and the watch with it
+ 	return event.Err
+ }
++return l.wait(ctx, node)
+`),
+	right("sorts the queue", `
+-own, _ := number(mine)
+-for _, name := range names {
+-	if n, ok := number(name); ok && n < own {
+-		return false, nil
+-	}
+-}
+-return true, nil
++queue := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
++	_, isPlace := number(name)
++	return !isPlace
++})
++slices.SortFunc(queue, func(a, b string) int {
++	n, _ := number(a)
++	m, _ := number(b)
++	return n - m
++})
++return queue[0] == mine, nil
+`),
+	right("a goroutine tells it by a channel", `
+-if err := l.wait(ctx, node); err != nil {
++done := make(chan error, 1)
++go func() { done <- l.wait(ctx, node) }()
++if err := <-done; err != nil {
+`),
+	// When the session has ended, the list returns an error.
+	right("looks again after any event", `
+-case event := <-changed:
+-	if event.Err != nil { // the session has ended, and the watch with it
+-		return event.Err
+-	}
++case <-changed:
+`),
+	// One more list costs little.
+	right("sets a watch before the create, too", `
++if _, _, _, err := l.conn.ChildrenW(l.dir); err != nil && !errors.Is(err, zk.ErrNoNode) {
++	return failed("lock", l.dir, err)
++}
+ node, err := create(l.conn, l.dir+"/lock-", zk.FlagEphemeralSequential)
+`),
+	// "First of all, the directory must exist."
+	wrong("makes the directory each time", property.MadeOnce, `
++if _, err := create(l.conn, l.dir, zk.FlagPersistent); err != nil && !errors.Is(err, zk.ErrNodeExists) {
++	return failed("lock", l.dir, err)
++}
+ node, err := create(l.conn, l.dir+"/lock-", zk.FlagEphemeralSequential)
+`),
+	wrong("W13", atOnce, `
+ if event.Err != nil { // the session has ended, and the watch with it
+ 	return event.Err
+ }
++latch := make(chan struct{}) // which the watch that has just fired would have opened
++select {
++case <-latch:
++case <-ctx.Done():
++	return ctx.Err()
++}
+`),
+	wrong("W13 at the second notification", property.OneHolder, `
+-for {
++for turn := 0; ; turn++ {
+ 	names, _, changed, err := l.conn.ChildrenW(l.dir)
+…
+ if event.Err != nil { // the session has ended, and the watch with it
+ 	return event.Err
+ }
++if turn == 1 {
++	latch := make(chan struct{}) // which the watch that has just fired would have opened
++	select {
++	case <-latch:
++	case <-ctx.Done():
++		return ctx.Err()
++	}
++}
+`),
+	// "I was woken, so the lock is free."
+	wrong("trusts the wake-up", property.OneHolder, `
+-if event.Err != nil { // the session has ended, and the watch with it
+-	return event.Err
+-}
++return event.Err
+`),
+	// "First I look whether it is my turn, and if not, I set a watch."
+	wrong("lists, and then watches", somewhere, `
+-names, _, changed, err := l.conn.ChildrenW(l.dir)
++names, _, err := l.conn.Children(l.dir)
+…
++_, _, changed, err := l.conn.ChildrenW(l.dir)
++if err != nil {
++	return err
++}
+ select {
+ case event := <-changed:
+`),
+	// "A watch can get lost, so I look now and then to be sure."
+	alone("looks now and then, too", property.SilentWait, `
++case <-time.After(200 * time.Millisecond):
+ case <-ctx.Done():
+`),
+	// "A client that creates the znode stop asks the holder to stop." No client does, and the watch stays.
+	alone("the holder watches for a sign to stop", property.NoWatchLeft, `
++if _, _, _, err := l.conn.ExistsW(l.dir + "/stop"); err != nil {
++	return failed("lock", l.dir, errors.Join(err, l.leave(node)))
++}
+ l.mu.Lock()
+ defer l.mu.Unlock()
+ l.node = node
+`),
+	// "A broken connection brings no notification."
+	alone("gives up when its connection breaks", property.ReleasedWhileCutOff, `
+-select {
+-case event := <-changed:
+-	if event.Err != nil { // the session has ended, and the watch with it
+-		return event.Err
++for isWoken := false; !isWoken; {
++	select {
++	case event := <-changed:
++		if event.Err != nil {
++			return event.Err
++		}
++		isWoken = true
++	case <-time.After(5 * time.Millisecond):
++		if l.conn.State() != zk.StateHasSession {
++			return zk.ErrConnectionClosed
++		}
++	case <-ctx.Done():
++		return ctx.Err()
+ 	}
+-case <-ctx.Done():
+-	return ctx.Err()
+ }
+`),
+	// "A goroutine of its own waits for the event, and ends when it has passed it on."
+	wrong("leaves a goroutine behind", property.QuietAfter, `
+-case event := <-changed:
++case event := <-passedOn(changed):
+…
++func passedOn(from <-chan zk.Event) <-chan zk.Event {
++	to := make(chan zk.Event)
++	go func() { to <- <-from }()
++	return to
++}
++
+ // leave deletes the znode of a waiter that has given up.
+`),
+	// "Ten times for nothing: something must be wrong."
+	alone("counts its wake-ups", property.WaiterCrash, `
+-for {
++for woken := 0; ; woken++ {
++	if woken > 10 {
++		return errors.New("woken ten times, and still not the first")
++	}
+	names, _, changed, err := l.conn.ChildrenW(l.dir)
+`, property.ManyShare),
+	// "In this process a mutex will do."
+	alone("a mutex for the goroutines", property.ManyShare, mutexForGoroutines),
+}
+
+// mutexForGoroutines holds a mutex from Lock to Unlock, in step 3 and in step 4: whoever waits for it does not see that
+// its context ends.
+const mutexForGoroutines = `
+-mu   sync.Mutex
++local sync.Mutex // held while this client holds the lock
++mu    sync.Mutex
+…
++l.local.Lock()
+ node, err := create(l.conn, l.dir+"/lock-", zk.FlagEphemeralSequential)
+ if err != nil {
++	l.local.Unlock()
+ 	return failed("lock", l.dir, err)
+ }
+ if err := l.wait(ctx, node); err != nil {
++	l.local.Unlock()
+ 	return failed("lock", l.dir, errors.Join(err, l.leave(node)))
+ }
+…
+ if err == nil || errors.Is(err, zk.ErrNoNode) {
+ 	l.node = ""
++	l.local.Unlock()
+ }
+`

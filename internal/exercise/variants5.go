@@ -1,0 +1,577 @@
+package exercise
+
+import "zklock/internal/property"
+
+var variants5 = []Variant{
+	right("a longer guid", `
+-prefix := fmt.Sprintf("%s/_c_%016x-lock-", l.dir, rand.Uint64())
++prefix := fmt.Sprintf("%s/_c_%016x%016x-lock-", l.dir, rand.Uint64(), rand.Uint64())
+`),
+	right("deletes what it finds, and creates again", `
+-if err != nil || mine.node != "" {
+-	return mine, err
++if err != nil {
++	return place{}, err
++}
++if mine.node != "" {
++	if err := l.leave(mine); isRefused(err) {
++		return place{}, err
++	}
+`),
+	right("knows its holds by a map", `
++key   int64
+ life  context.Context // ends when the hold is lost (ErrLost) or released (ErrNotHeld)
+…
+ h.life, h.end = context.WithCancelCause(connection)
++l.mu.Lock()
++defer l.mu.Unlock()
++l.keys++
++h.key = l.keys
++l.held[h.key] = h
++context.AfterFunc(h.life, func() {
++	l.mu.Lock()
++	defer l.mu.Unlock()
++	delete(l.held, h.key)
++})
+…
+ func (h *Hold) Context(parent context.Context) context.Context {
+-	ctx, cancel := context.WithCancelCause(context.WithValue(parent, h.lock, h))
++	ctx, cancel := context.WithCancelCause(context.WithValue(parent, h.lock, h.key))
+…
+-func holdIn(ctx context.Context, l *Lock) *Hold {
+-	h, _ := ctx.Value(l).(*Hold)
+-	return h
++func holdIn(ctx context.Context, l *Lock) (h *Hold, isInside bool) {
++	key, isInside := ctx.Value(l).(int64)
++	l.mu.Lock()
++	defer l.mu.Unlock()
++	return l.held[key], isInside
+…
+-_ sync.Mutex // go vet warns of a copied Lock: the copy would not find the holds of the original
++mu   sync.Mutex
++held map[int64]*Hold // by their keys, which contexts carry
++keys int64
+…
+-return &Lock{s: s, dir: path}
++return &Lock{s: s, dir: path, held: map[int64]*Hold{}}
+…
+-if h := holdIn(ctx, l); h != nil {
++if h, isInside := holdIn(ctx, l); isInside {
++	if h == nil {
++		return nil, failed("lock", l.dir, ErrLost)
++	}
+`),
+	right("one call of a process queues at a time", `
+-_ sync.Mutex // go vet warns of a copied Lock: the copy would not find the holds of the original
++seat chan struct{} // of all calls of this process, one queues at a time
+…
+-return &Lock{s: s, dir: path}
++return &Lock{s: s, dir: path, seat: make(chan struct{}, 1)}
+…
+ func (l *Lock) acquire(ctx context.Context, mayWait bool) (*Hold, error) {
++	select {
++	case l.seat <- struct{}{}:
++	default:
++		if !mayWait {
++			return nil, ErrLocked
++		}
++		select {
++		case l.seat <- struct{}{}:
++		case <-ctx.Done():
++			return nil, context.Cause(ctx)
++		case <-l.s.open.Done():
++			return nil, zk.ErrConnectionClosed
++		}
++	}
++	h, err := l.queue(ctx, mayWait)
++	if err != nil {
++		<-l.seat
++		return nil, err
++	}
++	context.AfterFunc(h.life, func() { <-l.seat })
++	return h, nil
++}
++
++func (l *Lock) queue(ctx context.Context, mayWait bool) (*Hold, error) {
+`),
+	right("the token is of the own znode's create", `
+-return newHold(l, mine, connection, stat.Pzxid), nil
++_, stat, err = l.s.conn.Get(mine.node)
++if l.s.mustRetry(err) {
++	pause()
++	continue
++}
++if err != nil {
++	return nil, err
++}
++return newHold(l, mine, connection, stat.Czxid), nil
+`),
+	// "Somebody else holds the lock, and the next try will find it free."
+	wrong("a try that stays in the queue", property.Tries, `
+-func (l *Lock) TryLock(ctx context.Context) (*Hold, error) { return l.lock(ctx, false) }
++func (l *Lock) TryLock(ctx context.Context) (*Hold, error) {
++	holds, errs := make(chan *Hold, 1), make(chan error, 1)
++	go func() {
++		h, err := l.Lock(ctx)
++		holds <- h
++		errs <- err
++	}()
++	select {
++	case h := <-holds:
++		return h, <-errs
++	case <-time.After(time.Second):
++		return nil, ErrLocked
++	}
++}
+`),
+	// "My znode is in the list, so the place is mine."
+	wrong("compares no sessions in its wait", property.KeptList, `
+ names, stat, err := l.s.conn.Children(l.dir)
+-if l.sessionEnded(mine) {
+-	return nil, zk.ErrNoNode // a list of the next session may still show our znode
+-}
++mine.session = l.s.conn.SessionID()
+`),
+	// "The create was not answered, so it has failed, and I try again."
+	wrong("creates again without looking", property.LostCreateReply, `
+-mine, err := l.find(prefix)
+-if err != nil || mine.node != "" {
+-	return mine, err
+-}
+`),
+	// "Unlock must delete the znode. If it is already deleted, all is well."
+	wrong("is glad if its znode has gone", property.OnlyHolder, `
+-if lost != nil {
+-	err = lost
++if lost != nil || errors.Is(err, ErrLost) {
++	return nil
+`),
+	// "The session is mine until I close it."
+	wrong("is not told of a loss", property.ToldOfLoss, `
+-return newHold(l, mine, connection, stat.Pzxid), nil
++return newHold(l, mine, l.s.open, stat.Pzxid), nil
+`),
+	// "The work ends when it is done."
+	wrong("its context goes on", property.ToldOfLoss, `
+-ctx, cancel := context.WithCancelCause(context.WithValue(parent, h.lock, h))
+-forget := context.AfterFunc(h.life, func() { cancel(context.Cause(h.life)) })
+-context.AfterFunc(ctx, func() { forget() }) // else a long hold keeps each context that has ended
+-if h.life.Err() != nil {
+-	cancel(context.Cause(h.life)) // AfterFunc cancels in a goroutine of its own, a moment later
+-}
+-return ctx
++return context.WithValue(parent, h.lock, h)
+`),
+	// "The create was not answered, and the caller may try again."
+	wrong("leaves a lost create to its caller", property.LostCreateReply, `
+-mine, err := l.find(prefix)
+-if err != nil || mine.node != "" {
+-	return mine, err
+-}
++return place{}, zk.ErrConnectionClosed
+`),
+	// "Each turn has a number of its own."
+	wrong("the token is counted in the process", property.Fenced, `
+ }
+-names, stat, err := l.s.conn.Children(l.dir)
++names, _, err := l.s.conn.Children(l.dir)
+…
+-return newHold(l, mine, connection, stat.Pzxid), nil
++return newHold(l, mine, connection, turns.Add(1)), nil
+…
++var turns atomic.Int64
++
+ // errNoAnswer is what Unlock returns when it has waited long enough.
+`),
+	wrong("the token is the time of day", property.Fenced, `
+ }
+-names, stat, err := l.s.conn.Children(l.dir)
++names, _, err := l.s.conn.Children(l.dir)
+…
+-return newHold(l, mine, connection, stat.Pzxid), nil
++return newHold(l, mine, connection, time.Now().UnixNano()), nil
+`),
+	wrong("W10", property.LocksAgain, `
+ func (h *Hold) Context(parent context.Context) context.Context {
+-	ctx, cancel := context.WithCancelCause(context.WithValue(parent, h.lock, h))
++	ctx, cancel := context.WithCancelCause(context.WithValue(parent, anyHold{}, h))
+…
++type anyHold struct{} // it does not name the lock
++
+ // holdIn returns the lock's hold that ctx carries, or nil. The hold may be over: released or lost.
+ func holdIn(ctx context.Context, l *Lock) *Hold {
+-	h, _ := ctx.Value(l).(*Hold)
++	h, _ := ctx.Value(anyHold{}).(*Hold)
+`),
+	wrong("W11", property.LocksAgain, `
+-lock  *Lock
+-mine  place
+-token int64
+-life  context.Context // ends when the hold is lost (ErrLost) or released (ErrNotHeld)
+-end   context.CancelCauseFunc
++lock      *Lock
++mine      place
++token     int64
++hasWaited bool
++life      context.Context // ends when the hold is lost (ErrLost) or released (ErrNotHeld)
++end       context.CancelCauseFunc
+…
+ func (h *Hold) Context(parent context.Context) context.Context {
+-	ctx, cancel := context.WithCancelCause(context.WithValue(parent, h.lock, h))
++	if h.hasWaited {
++		parent = context.WithValue(parent, h.lock, h)
++	}
++	ctx, cancel := context.WithCancelCause(parent)
+…
+ func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error) {
++	hasWaited := false
+…
+-return newHold(l, mine, connection, stat.Pzxid), nil
++h := newHold(l, mine, connection, stat.Pzxid)
++h.hasWaited = hasWaited
++return h, nil
+…
+ }
++hasWaited = true
+ select {
+`),
+	// "The holder's znode is the first, so Unlock deletes the first."
+	wrong("W14", property.OnlyHolder, `
++func byNumber(a, b string) int {
++	n, _ := number(a)
++	m, _ := number(b)
++	return n - m
++}
++
+ // isRefused reports whether the server has refused the delete.
+…
++if names, _, err := h.lock.s.conn.Children(h.lock.dir); err == nil && len(names) > 0 {
++	h.mine.node = h.lock.dir + "/" + slices.MinFunc(names, byNumber)
++}
+ err := h.lock.leaveInTime(h.mine)
+`),
+	// "The delete was sent, and TryLock has an answer to give."
+	alone("a try that deletes once", property.TryLost, `
+ if err != nil {
+-	go l.leave(mine) // until the znode is deleted, or the server refuses
++	if mayWait {
++		go l.leave(mine)
++	} else {
++		_ = l.s.conn.Delete(mine.node, -1)
++	}
+`),
+	// "The work ends with the context that TryLock was given."
+	alone("a try that ends the hold", property.Tries, `
+-func (l *Lock) TryLock(ctx context.Context) (*Hold, error) { return l.lock(ctx, false) }
++func (l *Lock) TryLock(ctx context.Context) (*Hold, error) {
++	h, err := l.lock(ctx, false)
++	if err == nil {
++		context.AfterFunc(ctx, func() { h.end(ctx.Err()) })
++	}
++	return h, err
++}
+`),
+	alone("compares no sessions after its create", property.KeptCreate, `
+-sameSession := l.s.conn.SessionID() == session
+-if err == nil && sameSession {
++if err == nil {
+`),
+	// "The lock knows how often it is locked."
+	alone("counts in the lock", property.LostApart, `
+-mu    sync.Mutex
+-count int // calls to Lock without an Unlock yet
+…
+-h := &Hold{lock: l, mine: mine, token: token, count: 1}
++h := &Hold{lock: l, mine: mine, token: token}
++l.mu.Lock()
++l.count = 1
++l.mu.Unlock()
+…
+-h.mu.Lock()
+-defer h.mu.Unlock()
++h.lock.mu.Lock()
++defer h.lock.mu.Unlock()
+ if h.life.Err() != nil {
+…
+-h.count++
++h.lock.count++
+…
+-_ sync.Mutex // go vet warns of a copied Lock: the copy would not find the holds of the original
++mu    sync.Mutex
++count int
+…
+-h.mu.Lock()
+-defer h.mu.Unlock()
+-if h.count == 0 {
++h.lock.mu.Lock()
++defer h.lock.mu.Unlock()
++if h.lock.count == 0 {
+ 	return failed("unlock", h.mine.node, ErrNotHeld)
+ }
+-if h.count > 1 {
+-	h.count--
++if h.lock.count > 1 {
++	h.lock.count--
+…
+-h.count--
++h.lock.count--
+ if lost != nil {
+`),
+	// "The holder is known by its context."
+	alone("enters a hold that is over", property.LocksAgain, `
+-if h.life.Err() != nil {
+-	return context.Cause(h.life)
+-}
+…
+-if err := check(ctx, l.s, l.dir); err != nil {
+-	return nil, err
+-}
+…
++if err := check(ctx, l.s, l.dir); err != nil {
++	return nil, err
++}
+ var h *Hold
+`),
+	// "A list without an answer ends the wait."
+	alone("gives up its place when a list fails", property.LineBreaks, `
+ func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error) {
++	if _, _, err := l.s.conn.Children(l.dir); err != nil {
++		return nil, err
++	}
+`),
+	// "The delete was sent, and the caller does not wait for more."
+	alone("gives up with one delete", property.GivesUpCutOff, `
+ if err != nil {
+-	go l.leave(mine) // until the znode is deleted, or the server refuses
++	if mayWait {
++		go l.s.conn.Delete(mine.node, -1)
++	} else {
++		go l.leave(mine)
++	}
+`),
+	// "The delete was not answered, and the caller may call Unlock again."
+	alone("leaves a lost delete to its caller", property.LostDeleteReply, `
+-err := h.lock.leaveInTime(h.mine)
+-if isRefused(err) {
++err := h.lock.s.conn.Delete(h.mine.node, -1)
++if h.lock.s.mustRetry(err) || isRefused(err) {
+`),
+	// "If the server has made my znode, it is in the list."
+	alone("lists without a sync", property.LaggingServer, `
+-if _, err := l.s.conn.Sync(l.dir); err != nil {
+-	return place{}, err
+-}
+`),
+	// "The directory may not exist yet, so the sync may fail."
+	alone("lists whatever its sync returned", property.LaggingServer, `
+-if _, err := l.s.conn.Sync(l.dir); err != nil {
+-	return place{}, err
+-}
++_, _ = l.s.conn.Sync(l.dir)
+`),
+	// "I am connected when I get the lock, so all is well."
+	alone("looks at its connection once", property.ToldOfLoss, `
++if connection.Err() == nil {
++	connection = l.s.open
++}
+ return newHold(l, mine, connection, stat.Pzxid), nil
+`),
+	// "The list has failed, so there is nothing to find."
+	alone("looks once", property.LostCreateReply, `
+-if errors.Is(err, zk.ErrNoNode) {
++if errors.Is(err, zk.ErrNoNode) || l.s.mustRetry(err) {
+ 	return place{}, nil // not even the directory exists
+`),
+	// "The guid tells my znodes from those of others, so one for each lock is enough."
+	alone("one guid for all calls", property.OwnPlace, `
+-s   *Session
+-dir string
++s      *Session
++dir    string
++prefix string
+…
+-return &Lock{s: s, dir: path}
++return &Lock{s: s, dir: path, prefix: fmt.Sprintf("%s/_c_%016x-lock-", path, rand.Uint64())}
+…
+-prefix := fmt.Sprintf("%s/_c_%016x-lock-", l.dir, rand.Uint64())
++prefix := l.prefix
+`),
+	// "The guid is mine alone, so the znode is mine."
+	alone("takes any znode with its guid", property.OldZnode, `
+-_, stat, err := l.s.conn.Get(node)
+-if errors.Is(err, zk.ErrNoNode) {
+-	continue // it was deleted after the list
+-}
+-if err != nil {
+-	return place{}, err
+-}
+-if stat.EphemeralOwner == session {
+-	return place{node: node, session: session}, nil
+-}
+-// Else it belongs to an old session of ours, and will be deleted with it.
++return place{node: node, session: session}, nil
+`),
+	// "The session is the same before the list, so the list is of this session."
+	alone("compares its session before the list", property.KeptList, `
++if l.sessionEnded(mine) {
++	return nil, zk.ErrNoNode
++}
+ names, stat, err := l.s.conn.Children(l.dir)
+-if l.sessionEnded(mine) {
+-	return nil, zk.ErrNoNode // a list of the next session may still show our znode
+-}
+…
+-return newHold(l, mine, connection, stat.Pzxid), nil
++return newHold(l, mine, l.s.connection(), stat.Pzxid), nil
+`),
+	// "The list has shown my znode, so I may sleep."
+	alone("sleeps on any watch", property.KeptWatch, `
+-if l.sessionEnded(mine) {
+-	return nil, zk.ErrNoNode // a watch of the next session does not end with ours
+-}
+`),
+	// "The session is over, and so is my call."
+	alone("returns an error when its session ends before the watch", property.KeptWatch, `
+ if l.sessionEnded(mine) {
+-	return nil, zk.ErrNoNode // a watch of the next session does not end with ours
++	return nil, zk.ErrSessionExpired
+ }
+`),
+	// "Somebody deleted my znode: the caller has to know."
+	wrong("does not queue again", property.LostWhileWaiting, `
+-if errors.Is(err, zk.ErrNoNode) {
+-	continue // our znode was deleted: queue up again
+-}
+ if err != nil {
+ 	go l.leave(mine) // until the znode is deleted, or the server refuses
+`),
+	// "An earlier delete of mine got no answer, so it was that one."
+	alone("compares no sessions after its delete", property.LostTold, `
+-case l.sessionEnded(mine):
+-	return ErrLost
+`),
+	// "An Unlock releases the lock."
+	alone("the first of two Unlocks ends it", property.LocksAgain, `
+-if h.count > 1 {
+-	h.count--
+-	return failed("unlock", h.mine.node, h.lost())
+-}
++h.count = 1
+`, property.Tries), // which tries within a hold as well
+	// "Each znode has a greater number than the one before."
+	alone("the token is the znode's number", property.Fenced, `
+ }
+-names, stat, err := l.s.conn.Children(l.dir)
++names, _, err := l.s.conn.Children(l.dir)
+…
+-return newHold(l, mine, connection, stat.Pzxid), nil
++n, _ := number(pathpkg.Base(mine.node))
++return newHold(l, mine, connection, int64(n)), nil
+`),
+	// "The caller may wait until I know that nothing is left."
+	alone("waits for the answer", property.GivesUpAtOnce, `
+-select {
+-case result <- err:
+-case <-ctx.Done(): // Lock has returned, and no caller will unlock
+-	if err == nil {
+-		_ = h.Unlock()
+-	}
+-}
++result <- err
+…
+ case err := <-result:
+ 	return h, failed("lock", l.dir, err)
+-case <-ctx.Done():
+-	return nil, failed("lock", l.dir, context.Cause(ctx))
+`),
+	// "The goroutine looks whether its caller has left, and the buffer lets it end in any case."
+	alone("its caller leaves after the last look", property.GivingUp, leavesAfterTheLook("ctx, mayWait")),
+	// "Three times is enough: then the server is down."
+	wrong("a release stops after three tries", property.LostDeleteReply, `
+-mayBeDone := false // an earlier delete got no answer: perhaps it was carried out
++mayBeDone, tries := false, 0
+…
+ mayBeDone = true
++if tries++; tries == 3 {
++	return nil
++}
+ pause()
+`),
+	// "The context ends with the hold."
+	wrong("a context without its parent's end", property.ToldOfLoss, `
+-ctx, cancel := context.WithCancelCause(context.WithValue(parent, h.lock, h))
++ctx, cancel := context.WithCancelCause(context.WithValue(context.WithoutCancel(parent), h.lock, h))
+`),
+	// "Nobody is in the queue, so the lock is free, and Lock does not wait."
+	wrong("a try that looks first, and then waits", property.Tries, lookFirst("Lock", "")),
+	// "The context ends with the hold, so a goroutine waits for that."
+	wrong("a goroutine for each context", property.QuietAfter, `
+-forget := context.AfterFunc(h.life, func() { cancel(context.Cause(h.life)) })
+-context.AfterFunc(ctx, func() { forget() }) // else a long hold keeps each context that has ended
++go func() {
++	<-h.life.Done()
++	cancel(context.Cause(h.life))
++}()
+`),
+	// "I set the watch, look once more, and only then sleep."
+	right("looks once more before it sleeps", `
+ func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error) {
++	watched := ""
++	var set <-chan zk.Event
+…
+ // GetW, not ExistsW: if the znode was deleted meanwhile, GetW sets no watch.
+-_, _, gone, err := l.s.conn.GetW(l.dir + "/" + before)
++if before == watched {
++	select {
++	case <-set:
++	case <-ctx.Done():
++	}
++	watched = ""
++	continue
++}
++_, _, gone, err := l.s.conn.GetW(l.dir + "/" + before)
+…
+-select {
+-case <-gone: // deleted; or the session has ended, and the watch with it: list again
+-case <-ctx.Done():
+-}
++watched, set = before, gone
+`),
+	wrong("retries a refused list", property.FailsClean, `
+ 	return nil, zk.ErrNoNode // a list of the next session may still show our znode
+ }
+-if l.s.mustRetry(err) {
++if err != nil && !l.s.isClosed() {
+`),
+	wrong("gives its search up with its context", property.GivesUpCutOff, `
+-mine, err := l.find(prefix)
++mine, err := l.find(ctx, prefix)
+…
+-func (l *Lock) find(prefix string) (place, error) {
++func (l *Lock) find(ctx context.Context, prefix string) (place, error) {
+…
+-mine, err := l.look(prefix)
+-if !l.s.mustRetry(err) {
++mine, err := l.look(prefix)
++if !l.s.mustRetry(err) || ctx.Err() != nil {
+`),
+	wrong("waits without a limit in Unlock", property.LostDeleteReply, `
+-case <-time.After(l.s.timeout):
++case <-time.After(l.s.timeout * 1000):
+`),
+	wrong("knows only its own form of names", property.Unrelated, `
+-var queueName = regexp.MustCompile(`+"`^_c_.*-lock-([0-9]{10})$`"+`)
++var queueName = regexp.MustCompile("^_c_[0-9a-f]{16}-lock-([0-9]{10})$")
+`),
+	wrong("enters a hold that is over", property.LocksAgain, `
+-if h.life.Err() != nil {
+-	return context.Cause(h.life)
+-}
+-h.count++
++h.count++
+`),
+	wrong("the Unlock of an inner Lock knows of no loss", property.LocksAgain, `
+-return failed("unlock", h.mine.node, h.lost())
++return nil
+`),
+}

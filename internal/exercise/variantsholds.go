@@ -1,0 +1,57 @@
+package exercise
+
+import "zklock/internal/property"
+
+// holderVariants are variants of steps 5 and 6, whose holds are the same.
+var holderVariants = []Variant{
+	right("looks at its connection after the list", `
+-if connection.Err() != nil && !l.s.isClosed() {
+-	pause() // until there is another one
+-	continue
+-}
+…
+ if before == "" {
++	if connection.Err() != nil && !l.s.isClosed() {
++		pause()
++		continue
++	}
+`),
+	right("Unlock returns both errors", `
+-if lost != nil {
+-	err = lost
+-}
++err = errors.Join(lost, err)
+`),
+	// "The work is done when its caller calls Unlock."
+	alone("Unlock does not end the context", property.ToldOfLoss, `
+ if h.life.Err() != nil {
+ 	return context.Cause(h.life)
+ }
++if h.count == 0 {
++	return ErrNotHeld
++}
+…
+-h.end(ErrNotHeld) // before another client can get the lock, and even if the server refuses the delete
+`),
+	// "The hold ends when the znode is deleted."
+	alone("Unlock ends the context after its delete", property.ToldOfLoss, `
+-h.end(ErrNotHeld) // before another client can get the lock, and even if the server refuses the delete
+ err := h.lock.leaveInTime(h.mine)
++h.end(ErrNotHeld)
+`),
+	// "I take the connection before the list, as it should be."
+	alone("a hold of the connection that broke", property.ToldOfLoss, `
+-if connection.Err() != nil && !l.s.isClosed() {
+-	pause() // until there is another one
+-	continue
+-}
+`),
+	// "The context has told of the loss, and the znode is deleted."
+	alone("Unlock does not return the loss", property.ToldOfLoss, `
+-lost := h.lost()
+…
+-if lost != nil {
+-	err = lost
+-}
+`),
+}
