@@ -36,6 +36,27 @@ func TestWhoMayDeleteCanTakeAnotherOut(t *testing.T) {
 	})
 }
 
+// A client that may only create can stand first in the queue: it makes a znode whose number it chooses itself. So
+// whoever shares a directory has to be trusted.
+func TestWhoMayCreateCanJumpTheQueue(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := mutexes.Join(z, "A"), mutexes.Join(z, "B")
+	a.Acquire().Release() // takes number 0
+	held := a.Acquire()
+	waiting := b.Start()
+	waiting.MustWait("A holds the lock")
+	mallory := z.Client("Mallory")
+	numberZero := a.Path + "/_c_00000000000000ff-lock-0000000000"
+	first, err := mallory.Create(numberZero, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	held.Release()
+	waiting.MustWait("Mallory has the number 0")
+	require.NoError(t, mallory.Delete(first, -1))
+	waiting.Acquired()
+	waiting.Release()
+}
+
 // Without WithACL the znodes of the queue are open to everybody. A client that knows a znode's name can set
 // an ACL that forbids reading it. Clients that already watch the znode are then no longer notified when it is
 // deleted. So the names must not be published, for example by the command dump.

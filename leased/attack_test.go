@@ -534,7 +534,7 @@ func TestAHundredLocksChangeOverWithOneWrite(t *testing.T) {
 	z.Await("B's last write to be a tick ago", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return time.Since(s.lastWrite.answered) > tick
+		return time.Since(s.leases.lastWrite.answered) > tick
 	})
 	mark := b.Tap.Mark()
 	a.Session.Close()
@@ -644,6 +644,7 @@ func TestTheDialerIsGivenNames(t *testing.T) {
 	a.Tap.HangUp()
 	z.Await("A to look for its server", func() bool { return moves(nowhere) >= before+3 })
 	moves(z.Servers()[0])
+	z.Await("A to be connected again", func() bool { return a.State() == zk.StateHasSession })
 	held.Release()
 	require.Equal(t, a.ID, a.SessionID(), "A's session")
 	mu.Lock()
@@ -772,6 +773,27 @@ func TestABusyServersRefusalIsNotTheLast(t *testing.T) {
 	require.NoError(t, turn.Unlock(), "the server has refused A's delete for now, and carried it out later")
 	allWereRefused()
 	require.Empty(t, a.Queue())
+}
+
+// The server is too busy for A's delete, and meanwhile a program deletes A's znode. A's Unlock says so, since its own
+// delete was not carried out.
+func TestABusyServersRefusalDeletesNothing(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	program := z.Observer()
+	var refused atomic.Bool
+	over := zktest.Over(func(c net.Conn) net.Conn {
+		return throttling(c, func(op wiretap.Op, path string) bool {
+			isProof := wiretap.Frame{Op: op, Path: path}.Class() == wiretap.OfProof
+			if op != wiretap.Delete || isProof || refused.Swap(true) {
+				return false
+			}
+			assert.NoError(t, program.Delete(path, -1))
+			return true
+		})
+	})
+	a := mutexes.JoinAs(z, "A", property.Seat{Through: over})
+	requireReason(t, a.Acquire().Unlock(), ReasonDeleted)
 }
 
 // A's session expires. The client library leaves the connection open on which it learned that. With a dialer

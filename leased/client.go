@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -61,20 +63,24 @@ import (
 //     the first one. dialEach tries each.
 // 14. When it sets the watches again, it reads the last zxid while another goroutine may write it: a data race.
 //     Then a watch can miss a change of data or children, but not a deletion. leased waits only for deletions.
+// 15. If a server answers the handshake of an old session with a new one, instead of saying that the old one has
+//     expired, the library takes it for the old one, and no watch fires. wire wakes all calls that wait.
 //
 // upstream.md has patches for what the library itself should fix.
 
 // client is the layer between the library and the Session.
 type client struct {
-	dial   zk.Dialer
-	buffer int // see WithBuffer; 0: as large as the library makes it
-	s      *Session
+	dial zk.Dialer
+	s    *Session
 
 	mu          sync.Mutex
 	wire        *wire // the last one
 	closed      bool
 	said        string        // the last line of the library's log that gives a reason, see Printf
 	lostWatches chan struct{} // see watchesLost
+
+	watches map[string]<-chan zk.Event // see watch, by path
+	tidyAt  int                        // how many of them there are when those that have fired are dropped
 }
 
 // The client library, and the version whose log texts and errors this package reads.
@@ -84,7 +90,8 @@ const (
 )
 
 // checkLibrary refuses a program that was built with another version of the client library. In the log of another
-// version, leased might not find the texts that it looks for.
+// version, leased might not find the texts that it looks for. A copy of this version, by a replace in go.mod, is
+// accepted: upstream.md says which tests show that it does what leased expects.
 func checkLibrary() error {
 	build, known := debug.ReadBuildInfo()
 	if !known {
@@ -95,13 +102,7 @@ func checkLibrary() error {
 
 func checkLibraryIn(modules []*debug.Module) error {
 	for _, module := range modules {
-		if module.Path != library {
-			continue
-		}
-		if module.Replace != nil {
-			module = module.Replace
-		}
-		if module.Path != library || module.Version != libraryVersion {
+		if module.Path == library && module.Version != libraryVersion {
 			return fmt.Errorf("the program is built with %s %s, "+
 				"and this version of leased supports only %s %s: go get %s@%s",
 				module.Path, module.Version, library, libraryVersion, library, libraryVersion)
@@ -112,11 +113,7 @@ func checkLibraryIn(modules []*debug.Module) error {
 
 // connect begins to connect to the servers.
 func (c *client) connect(servers []string, timeout time.Duration) (*zk.Conn, <-chan zk.Event, error) {
-	if c.buffer == 0 {
-		return zk.Connect(servers, timeout, zk.WithDialer(c.open), zk.WithHostProvider(&hosts{}), zk.WithLogger(c))
-	}
-	return zk.Connect(servers, timeout, zk.WithDialer(c.open), zk.WithHostProvider(&hosts{}), zk.WithLogger(c),
-		zk.WithMaxConnBufferSize(c.buffer), zk.WithMaxBufferSize(c.buffer))
+	return zk.Connect(servers, timeout, zk.WithDialer(c.open), zk.WithHostProvider(&hosts{}), zk.WithLogger(c))
 }
 
 // checkServers refuses addresses that can never be reached. If another address is good, the library tries a wrong
@@ -158,8 +155,11 @@ func badAddress(server string) string {
 
 // dialEach returns the dialer that is used without WithDialer. A name may have several addresses, some of them
 // dead: each is tried, for as long as the library waits for a dial, which is one second. Go's own dialer
-// gives the first address at least two seconds.
+// gives the first address at least two seconds. Each dial begins with the next address: at the last one there may be
+// a server that accepts connections and does not serve.
 func dialEach(lookUp func(ctx context.Context, host string) ([]string, error)) zk.Dialer {
+	var mu sync.Mutex
+	dials := map[string]int{} // how often each name was dialed
 	return func(network, address string, timeout time.Duration) (net.Conn, error) {
 		host, port, err := net.SplitHostPort(address)
 		if err != nil {
@@ -171,8 +171,14 @@ func dialEach(lookUp func(ctx context.Context, host string) ([]string, error)) z
 		if err != nil {
 			return nil, err
 		}
+		slices.Sort(found) // a name server may give them in another order each time
+		mu.Lock()
+		first := dials[host]
+		dials[host]++
+		mu.Unlock()
 		var failures []error
-		for _, ip := range found {
+		for i := range found {
+			ip := found[(first+i)%len(found)]
 			conn, err := net.DialTimeout(network, net.JoinHostPort(ip, port), timeout)
 			if err == nil {
 				return conn, nil
@@ -186,6 +192,8 @@ func dialEach(lookUp func(ctx context.Context, host string) ([]string, error)) z
 // How some lines of the library's log begin.
 const (
 	connected       = "connected"
+	authenticated   = "authenticated: " // the library means the handshake
+	resubmitting    = "re-submitting "  // the logins
 	closeGivenUp    = "gave up trying to send opClose"
 	watchesNotSet   = "Failed to set previous watches"
 	handshakeFailed = "authentication failed: " // nobody has tried to log in: the library means the handshake
@@ -196,8 +204,9 @@ const (
 const withoutReason = "terminated: <nil>"
 
 // Printf is called with each line of the library's log, and keeps the last one that says
-// why there is no session. A line that says "connected" does not, nor does one that ends with
-// "<nil>". So such a line does not replace the line before it, which says why the earlier connection has failed.
+// why there is no session. A line of a new connection does not, nor does one that says that the library itself has
+// closed the connection. So such a line does not replace the line before it, which says why the earlier connection
+// has failed.
 func (c *client) Printf(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	c.s.log.say(slog.LevelDebug, "zk: "+line)
@@ -207,16 +216,79 @@ func (c *client) Printf(format string, args ...any) {
 		go c.s.close(byConnection) // not here: the library's Close, which calls us, waits
 	}
 	if strings.HasPrefix(line, watchesNotSet) {
-		close(c.lostWatches)
-		c.lostWatches = make(chan struct{})
+		c.loseWatches()
 	}
-	isReason := !strings.HasPrefix(line, connected) && !strings.HasSuffix(line, withoutReason)
+	isNews := false
+	for _, begins := range []string{connected, authenticated, resubmitting} {
+		isNews = isNews || strings.HasPrefix(line, begins)
+	}
+	isFollowUp := strings.HasSuffix(line, withoutReason) || strings.HasSuffix(line, net.ErrClosed.Error())
+	isReason := !isNews && !isFollowUp
 	if c.said == "" || isReason {
 		c.said = strings.TrimPrefix(line, handshakeFailed)
 	}
 }
 
-// watchesLost returns a channel that is closed when the library has lost watches (see 10).
+// loseWatches wakes all calls that wait for a watch. The caller has c.mu.
+func (c *client) loseWatches() {
+	close(c.lostWatches)
+	c.lostWatches = make(chan struct{})
+	clear(c.watches)
+}
+
+// watch reads a znode, and returns a channel that is ready when the znode changes or is deleted. All calls that wait
+// for one znode share a watch: the library keeps each watch until it fires, although its call may have given up.
+// The library closes the channel after the event, so it is ready for all of them.
+func (c *client) watch(path string) (data []byte, stat *zk.Stat, gone <-chan zk.Event, err error) {
+	gone, current := c.watchOn(path)
+	if gone != nil {
+		data, stat, err = c.s.conn.Get(path)
+		return data, stat, gone, err
+	}
+	data, stat, gone, err = c.s.conn.GetW(path)
+	if err == nil {
+		c.share(path, gone, current)
+	}
+	return data, stat, gone, err
+}
+
+// watchOn returns the watch on a znode that has not fired, or nil, and the present channel of watchesLost.
+func (c *client) watchOn(path string) (gone <-chan zk.Event, current chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	gone = c.watches[path]
+	if gone != nil && hasFired(gone) {
+		delete(c.watches, path)
+		gone = nil
+	}
+	return gone, c.lostWatches
+}
+
+// share keeps a watch for other calls, unless watches were lost after current.
+func (c *client) share(path string, gone <-chan zk.Event, current chan struct{}) {
+	const fewest = 64
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lostWatches != current {
+		return
+	}
+	if len(c.watches) >= max(c.tidyAt, fewest) {
+		maps.DeleteFunc(c.watches, func(_ string, gone <-chan zk.Event) bool { return hasFired(gone) })
+		c.tidyAt = 2 * len(c.watches)
+	}
+	c.watches[path] = gone
+}
+
+func hasFired(watch <-chan zk.Event) bool {
+	select {
+	case <-watch:
+		return true
+	default:
+		return false
+	}
+}
+
+// watchesLost returns a channel that is closed when watches are lost (see 10 and 15).
 // Then a call that waits for one of them has to list again.
 func (s *Session) watchesLost() <-chan struct{} {
 	s.client.mu.Lock()
@@ -268,7 +340,8 @@ type hosts struct {
 	mu      sync.Mutex
 	servers []string
 	next    int
-	tried   int // since the last connection
+	tried   int       // since the last connection that has lasted
+	granted time.Time // when a server answered the last handshake; zero: this connection has been judged
 }
 
 // rounds is how often the servers are tried, one after the other, before the library
@@ -288,7 +361,12 @@ func (h *hosts) Next() (server string, restBefore bool) {
 	defer h.mu.Unlock()
 	server = h.servers[h.next]
 	h.next = (h.next + 1) % len(h.servers)
-	allTried := h.tried == rounds*len(h.servers)
+	hasLasted := !h.granted.IsZero() && time.Since(h.granted) >= lasting
+	if hasLasted {
+		h.tried = 0
+	}
+	h.granted = time.Time{}
+	allTried := h.tried >= rounds*len(h.servers)
 	if allTried {
 		h.tried = 0
 	}
@@ -299,7 +377,7 @@ func (h *hosts) Next() (server string, restBefore bool) {
 func (h *hosts) Connected() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tried = 0
+	h.granted = time.Now()
 }
 
 // wire is a connection to a server. It passes all bytes on unchanged.
@@ -412,7 +490,7 @@ func (w *wire) lookForPing() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.pings) > 0 {
-		w.s.pingAnswered(w, proof{sent: w.pings[0], answered: time.Now()})
+		w.s.pingAnswered(proof{sent: w.pings[0], answered: time.Now()})
 		w.pings = w.pings[1:]
 	}
 	return nil
@@ -422,8 +500,9 @@ func (w *wire) lookForPing() error {
 func handshakeAdvice(err error) string {
 	hungUp := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 	if hungUp {
-		return " (the server closed it: perhaps there are too many connections from this address," +
-			" see maxClientCnxns, or it wants TLS)"
+		return " (the server closed it: usually it does not serve, since it has no majority or is starting;" +
+			" or its data are older than what this session has seen, there are too many connections from this" +
+			" address, see maxClientCnxns, or it wants TLS)"
 	}
 	return ""
 }
@@ -451,7 +530,11 @@ func (w *wire) readHandshake() error {
 	if _, err := w.in.Peek(whole); err != nil {
 		return fmt.Errorf("%s did not end its answer to the handshake: %w", w.RemoteAddr(), err)
 	}
-	w.s.granted(w, w.begun, id, time.Duration(milliseconds)*time.Millisecond)
+	if w.s.granted(w, w.begun, id, time.Duration(milliseconds)*time.Millisecond) {
+		w.s.client.mu.Lock()
+		w.s.client.loseWatches() // see 15
+		w.s.client.mu.Unlock()
+	}
 	w.answered = true
 	w.unread = whole
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -35,6 +36,36 @@ func TestEachAddressOfANameIsTried(t *testing.T) {
 	none := func(context.Context, string) ([]string, error) { return nil, os.ErrNotExist }
 	_, err = dialEach(none)("tcp", address, wait)
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// At a name's first address there is a server that accepts connections, and does not serve. The next dial begins with
+// the other address, in whatever order the name server gives them. Another name has its own turn.
+func TestTheNextDialOfANameBeginsWithItsNextAddress(t *testing.T) {
+	t.Parallel()
+	first, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer first.Close()
+	_, port, err := net.SplitHostPort(first.Addr().String())
+	require.NoError(t, err)
+	second, err := net.Listen("tcp", "127.0.0.2:"+port)
+	require.NoError(t, err)
+	defer second.Close()
+	found := []string{"127.0.0.1", "127.0.0.2"}
+	dial := dialEach(func(context.Context, string) ([]string, error) {
+		slices.Reverse(found)
+		return slices.Clone(found), nil
+	})
+	var dialed []string
+	for _, name := range []string{"zoo", "zoo", "ark", "zoo", "ark"} {
+		conn, err := dial("tcp", net.JoinHostPort(name, port), time.Second)
+		require.NoError(t, err)
+		host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
+		require.NoError(t, err)
+		dialed = append(dialed, name+" "+host)
+		conn.Close()
+	}
+	want := []string{"zoo 127.0.0.1", "zoo 127.0.0.2", "ark 127.0.0.1", "zoo 127.0.0.1", "ark 127.0.0.2"}
+	require.Equal(t, want, dialed)
 }
 
 // silentAt creates an address at which no connection succeeds, because its backlog is full.

@@ -1,6 +1,7 @@
 package leased
 
 import (
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -8,6 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -68,10 +70,16 @@ func TestTheLastWordsSayWhyThereIsNoConnection(t *testing.T) {
 	require.Equal(t, "recv loop terminated: i/o timeout", c.lastWords())
 	c.Printf("authentication failed: %s", os.ErrDeadlineExceeded)
 	require.Equal(t, "i/o timeout", c.lastWords(), "a handshake that has failed: nobody has logged in")
+	c.Printf("authenticated: id=%d, timeout=%d", 7, 4000)
+	c.Printf("re-submitting `%d` credentials after reconnect", 1)
+	const refused = "error in resending auth creds: zk: client authentication failed"
+	c.Printf(refused)
+	c.Printf("recv loop terminated: failed to read from connection: %v", net.ErrClosed)
+	require.Equal(t, refused, c.lastWords(), "the library has closed the connection for this reason")
 }
 
 // The texts that this package looks for in the client library's log and errors are in the library's source.
-// In a program with another version of the library, Open returns an error that says so.
+// In a program with another version of the library, Open returns an error that says so. A copy may have patches.
 func TestTheLibrarysTextsAreThoseThatAreRead(t *testing.T) {
 	t.Parallel()
 	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Version}} {{.Dir}}", library)
@@ -81,7 +89,8 @@ func TestTheLibrarysTextsAreThoseThatAreRead(t *testing.T) {
 	require.Equal(t, libraryVersion, version, "the version in go.mod, and the one whose texts are known")
 	conn, err := os.ReadFile(filepath.Join(dir, "conn.go"))
 	require.NoError(t, err)
-	for _, text := range []string{`"` + connected, `"` + closeGivenUp, `"` + watchesNotSet, `"` + handshakeFailed} {
+	for _, text := range []string{`"` + connected, `"` + closeGivenUp, `"` + watchesNotSet, `"` + handshakeFailed,
+		`"` + authenticated, `"` + resubmitting} {
 		require.Contains(t, string(conn), text)
 	}
 	require.Contains(t, string(conn), strings.Replace(withoutReason, "<nil>", `%v"`, 1))
@@ -99,7 +108,72 @@ func TestTheLibrarysTextsAreThoseThatAreRead(t *testing.T) {
 	require.ErrorContains(t, built(debug.Module{Path: library, Version: "v1.0.5"}), is)
 	fork := &debug.Module{Path: "example.com/fork/zk", Version: libraryVersion}
 	replaced := debug.Module{Path: library, Version: libraryVersion, Replace: fork}
-	require.ErrorContains(t, built(replaced), "built with example.com/fork/zk")
+	require.NoError(t, built(replaced), "a copy of the version that go.mod requires")
+	replaced.Version = "v1.0.5"
+	require.ErrorContains(t, built(replaced), is)
+}
+
+// Each server is tried twice, and then the library rests for a second. A connection that has ended within a second is
+// a try like one that has failed: a server that accepts the session and hangs up gets no more of them.
+func TestAConnectionThatEndsAtOnceIsATry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := &hosts{servers: []string{"zk1:2181", "zk2:2181"}}
+		var rests []int
+		tries := func(n int, lasts time.Duration) {
+			rests = nil
+			for i := range n {
+				if _, rest := h.Next(); rest {
+					rests = append(rests, i)
+				}
+				h.Connected()
+				time.Sleep(lasts)
+			}
+		}
+		tries(12, lasting-1)
+		require.Equal(t, []int{4, 8}, rests, "tries before which the library rests")
+		tries(12, lasting)
+		require.Equal(t, []int{0}, rests, "when connections last: the one before had not")
+	})
+}
+
+// A server accepts the session and hangs up, again and again. The log says so once. The outage is over when a
+// connection has lasted.
+func TestAnOutageWithShortConnectionsIsSaid(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 8 * time.Second
+		h := &heard{}
+		s := dummy(t, timeout)
+		h.logger()(s)
+		go s.log.keep(s.done)
+		s.client.Printf("recv loop terminated: %v", io.ErrUnexpectedEOF)
+		_, end := s.newTry(t.Context(), "/lock", true)
+		line := &wire{}
+		s.granted(line, time.Now(), 7, timeout)
+		for range 50 {
+			s.disconnected(line)
+			time.Sleep(lasting / 10)
+			line = &wire{}
+			s.granted(line, time.Now(), 7, timeout)
+			time.Sleep(lasting / 10)
+		}
+		require.Len(t, h.all(), 1, "%q", h.all())
+		warned := h.has("level=WARN", "there is no connection, and calls to Lock wait", "unexpected EOF")
+		require.True(t, warned, "%q", h.all())
+		require.Contains(t, s.whyNoConnection(), "the connection was lost a moment ago: recv loop terminated: unexpected EOF")
+		time.Sleep(lasting)
+		synctest.Wait()
+		require.Len(t, h.all(), 2, "%q", h.all())
+		require.True(t, h.has("level=INFO", "there is a connection again"), "%q", h.all())
+		require.Empty(t, s.whyNoConnection())
+		s.disconnected(line)
+		time.Sleep(timeout/2 + lasting)
+		synctest.Wait()
+		require.Len(t, h.all(), 3, "another outage: %q", h.all())
+		end()
+		s.markClosed(byClose)
+	})
 }
 
 // The patches in upstream.md apply to the library, one after the other, and the library builds after each.

@@ -2,7 +2,6 @@ package leased
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -124,8 +123,7 @@ func (c *Cohort) takeTurn(t *try) error {
 	if mine == nil {
 		return nil // the turn was free
 	}
-	another := c.anotherGoroutine()
-	t.behind.Store(&another)
+	t.behind.Store(c.anotherGoroutine())
 	select {
 	case <-mine:
 		t.behind.Store(nil)
@@ -155,16 +153,16 @@ func (c *Cohort) joinLine(t *try) (mine chan struct{}, err error) {
 		return nil, nil
 	}
 	if !t.mayWait {
-		return nil, fmt.Errorf("%w: %s", ErrLocked, c.anotherGoroutine())
+		return nil, c.anotherGoroutine()
 	}
 	mine = make(chan struct{})
 	c.line = append(c.line, mine)
 	return mine, nil
 }
 
-// anotherGoroutine names what a call waits for while it waits for the turn.
-func (c *Cohort) anotherGoroutine() string {
-	return fmt.Sprintf("another goroutine of this process, whose label is %.100q: %s", c.q.s.label, howToLockAgain)
+// anotherGoroutine is what a call waits for while it waits for the turn.
+func (c *Cohort) anotherGoroutine() *LockedError {
+	return &LockedError{Label: string(c.q.s.label), SameProcess: true}
 }
 
 // leaveLine leaves the process's line. It returns false if mine has already been given the turn.
@@ -245,8 +243,8 @@ func (c *Cohort) beginProcessHold(t *try) error {
 		return err
 	}
 	c.processHold = &processHold{place: mine, since: time.Now()}
-	doNothing := func(*LostError) {} // each hold is notified of a loss by itself
-	c.processHold.stopUsing = c.q.s.useLease(mine.lease, &leaseUser{lose: doNothing})
+	// Each hold is notified of a loss by itself.
+	c.processHold.stopUsing = c.q.s.useLease(mine.lease, &leaseUser{lose: func(*LostError) {}})
 	return nil
 }
 

@@ -596,7 +596,7 @@ func TestWhoIsLetInCanRelyOnTheLock(t *testing.T) {
 		held := a.Acquire()
 		waiting := b.Start()
 		waiting.MustWait("A holds the lock")
-		lease := session(b).takeLease()
+		lease := session(b).takeLease(context.Background())
 		b.Tap.Cut()
 		z.Await("B's lease to run out", func() bool { return session(b).isOver(lease) })
 		require.False(t, waiting.Returned())

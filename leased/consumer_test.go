@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"zklock/leased"
+
 	"zklock/internal/zktest"
 )
 
@@ -23,56 +25,139 @@ const (
 	version = "v0.1.0"
 )
 
-// A program elsewhere gets leased by its version, as the README says. The program has an empty module and a
-// module proxy. The proxy makes leased from the present files, and has the other modules that this module's
-// tests need.
+// A program elsewhere gets leased by its version, as the README says. It is the README's program. It has an empty
+// module and a module proxy. The proxy makes leased from the present files, and has the other modules that this
+// module's tests need.
 func TestAProgramElsewhereGetsLeasedWithAVersion(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	program := t.TempDir()
-	env := append(os.Environ(),
-		"GOPROXY="+proxyOfLeased(t)+",file://"+filepath.ToSlash(moduleCache(t)),
-		"GOMODCACHE="+t.TempDir(), // nothing comes from a version that was downloaded before
-		"GOFLAGS=-modcacherw",     // otherwise the folder could not be removed
-		"GOSUMDB=off", "GOWORK=off", "GOTOOLCHAIN=local", "GONOPROXY=none", "GOPRIVATE=",
-		"ZK_SERVERS="+strings.Join(zktest.Servers(), ","),
-	)
-	said := func(command ...string) string {
-		t.Helper()
-		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-		cmd.Dir, cmd.Env = program, env
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "%s: %s", strings.Join(command, " "), out)
-		return string(out)
-	}
-	said("go", "mod", "init", "orders")
-	for _, command := range commandsToGetIt(t) {
-		said(strings.Fields(command)...)
-	}
-	require.NoError(t, os.WriteFile(filepath.Join(program, "main.go"), []byte(firstExample(t)), 0o644))
-	said("go", "mod", "tidy")
-	said("go", "vet", ".")
-	said("go", "build", "-o", "orders", ".")
-	assert.Equal(t, "stored \"shipped\"\n", said(filepath.Join(program, "orders")))
+	p := newProgram(t, "GOPROXY="+proxyOfLeased(t)+","+moduleCache(t), "GOMODCACHE="+t.TempDir())
+	p.run("go", "mod", "init", "orders")
+	p.run("sh", "-ec", strings.ReplaceAll(shell(t, "HOST"), "HOST/OWNER/zklock/leased", host))
+	p.run("go", "vet", ".")
+	p.run("go", "build", "-o", "orders", ".")
+	symbols := p.run("go", "tool", "nm", "orders")
+	assert.True(t, strings.Contains(symbols, "zklock/leased.Open"), "the program's symbols have leased.Open")
+	hasFake := strings.Contains(strings.ToLower(symbols), "zklock/leased.inmemory")
+	assert.False(t, hasFake, "the program's symbols have what only leasedtest needs")
+	assert.Contains(t, p.run("go", "test"), "ok") // without a server
 
-	// Its unit tests run without a server.
-	require.NoError(t, os.Mkdir(filepath.Join(program, "unit"), 0o755))
-	unit, err := os.ReadFile("leasedtest/example_test.go")
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(program, "unit", "example_test.go"), unit, 0o644))
-	assert.Contains(t, said("env", "-u", "ZK_SERVERS", "go", "test", "-v", "./unit"), "--- PASS: Example (")
-
-	modules := strings.Fields(said("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "."))
+	modules := strings.Fields(p.run("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "."))
 	once := map[string]bool{}
 	for _, module := range modules {
 		once[module] = true
 	}
 	want := map[string]bool{"orders": true, "zklock/leased": true, "github.com/go-zookeeper/zk": true}
 	assert.Equal(t, want, once, "modules in the program")
-	sums, err := os.ReadFile(filepath.Join(program, "go.mod"))
+	sums, err := os.ReadFile(filepath.Join(p.folder, "go.mod"))
 	require.NoError(t, err)
 	assert.NotContains(t, string(sums), "testify", "go.mod has what only leased's tests need")
+}
+
+// The commands of the README get leased from a clone, run the unit tests, and run the program. Another process holds
+// its lock: the job waits, and the page's requests are refused. Then the job is done, and they are served. SIGTERM ends
+// the program, whose locks are free at once.
+func TestTheProgramOfTheREADME(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	p := newProgram(t, "GOPROXY="+moduleCache(t))
+	clone, err := filepath.Abs("..")
+	require.NoError(t, err)
+	said := p.run("sh", "-ec", strings.ReplaceAll(shell(t, "ZKLOCK="), "/path/to/zklock", clone))
+	require.Contains(t, said, "ok")
+	for i, name := range filesToPaste {
+		copied, err := os.ReadFile(filepath.Join(p.folder, name))
+		require.NoError(t, err)
+		require.Equal(t, string(copied), blocks(t, "go")[i], "the page's %s", name)
+	}
+
+	// go run would keep SIGTERM from the program, so the test builds it.
+	const start = "go run . -zookeeper $(cat \"$ZKLOCK/out/zk-address\")\n"
+	require.Equal(t, start, shell(t, "go run"))
+	p.run("go", "build", "-o", "orders", ".")
+	session, err := leased.Open(z.Ctx, zktest.Servers(), zktest.SessionTimeout)
+	require.NoError(t, err)
+	defer session.Close()
+	other, err := leased.NewMutex(session, "/locks/orders").Lock(z.Ctx)
+	require.NoError(t, err)
+
+	sendRequests := func(address string) *zktest.Process {
+		loop := strings.ReplaceAll(shell(t, "curl"), "127.0.0.1:8080", address)
+		return z.Command(exec.CommandContext(z.Ctx, "sh", "-c", loop))
+	}
+	const nobodyServes = "127.0.0.1:1"
+	require.Equal(t, "000", sendRequests(nobodyServes).Line(), "before the program serves")
+
+	flags := []string{"-zookeeper", strings.Join(zktest.Servers(), ","), "-listen", "127.0.0.1:0"}
+	orders := z.Command(exec.CommandContext(z.Ctx, filepath.Join(p.folder, "orders"), flags...))
+	address, isServing := strings.CutPrefix(orders.Line(), "serving ")
+	require.True(t, isServing)
+	answers := sendRequests(address)
+	require.Equal(t, "409", answers.Line(), "while another process holds the lock")
+	require.NoError(t, other.Unlock())
+	shipped := 0
+	nextLine := func() string { // of the program, except those of the orders that are shipped meanwhile
+		line := orders.Line()
+		for ; line == `stored "shipped"`; line = orders.Line() {
+			shipped++
+		}
+		return line
+	}
+	require.Equal(t, "packing for ten seconds", nextLine())
+	before := shipped
+	require.Equal(t, `stored "packed"`, nextLine())
+	require.Equal(t, before, shipped, "orders shipped while the job holds the lock")
+	require.Equal(t, "packing has ended: <nil>", nextLine())
+	require.Contains(t, nextLine(), "leading, with token")
+	answer := answers.Line()
+	for answer == "409" {
+		answer = answers.Line()
+	}
+	require.Equal(t, "200", answer)
+	answers.Kill()
+	orders.Terminate()
+	require.Equal(t, "Campaign has returned: <nil>", nextLine())
+	require.Positive(t, shipped)
+	for _, path := range []string{"/locks/orders", "/locks/payments"} {
+		next, err := leased.NewMutex(session, path).Lock(z.Ctx)
+		require.NoError(t, err)
+		require.NoError(t, next.Unlock())
+	}
+}
+
+// filesToPaste are the README's first blocks of Go.
+var filesToPaste = []string{"main.go", "main_test.go"}
+
+// A program is the README's main.go and main_test.go, in a folder of their own.
+type program struct {
+	t      *testing.T
+	folder string
+	env    []string
+}
+
+func newProgram(t *testing.T, env ...string) program {
+	t.Helper()
+	code := blocks(t, "go")
+	folder := t.TempDir()
+	for i, name := range filesToPaste {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(code[i]), 0o644))
+	}
+	env = append(env,
+		"GOFLAGS=-modcacherw", // otherwise a folder of modules could not be removed
+		"GOSUMDB=off", "GOWORK=off", "GOTOOLCHAIN=local", "GONOPROXY=none", "GOPRIVATE=",
+	)
+	return program{t, folder, append(os.Environ(), env...)}
+}
+
+// run runs a command in the program's folder, and returns what it prints.
+func (p program) run(command ...string) string {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir, cmd.Env = p.folder, p.env
+	out, err := cmd.CombinedOutput()
+	require.NoError(p.t, err, "%s: %s", strings.Join(command, " "), out)
+	return string(out)
 }
 
 // proxyOfLeased makes a module proxy for leased alone, and returns its address.
@@ -117,67 +202,34 @@ func proxyOfLeased(t *testing.T) string {
 	return "file://" + filepath.ToSlash(proxy)
 }
 
-// moduleCache returns the folder where Go keeps what it has downloaded, in the form of a proxy.
+// moduleCache returns the address of the folder where Go keeps what it has downloaded, in the form of a proxy.
 func moduleCache(t *testing.T) string {
 	t.Helper()
 	folder, err := exec.CommandContext(t.Context(), "go", "env", "GOMODCACHE").Output()
 	require.NoError(t, err)
-	return filepath.Join(strings.TrimSpace(string(folder)), "cache", "download")
+	return "file://" + filepath.ToSlash(filepath.Join(strings.TrimSpace(string(folder)), "cache", "download"))
 }
 
-// readme returns the README's text.
-func readme(t *testing.T) string {
+// blocks returns the README's blocks of code in a language.
+func blocks(t *testing.T, language string) (all []string) {
 	t.Helper()
 	text, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	return string(text)
+	for _, begun := range strings.Split(string(text), "```"+language+"\n")[1:] {
+		code, _, _ := strings.Cut(begun, "```")
+		all = append(all, code)
+	}
+	return all
 }
 
-// block returns the first block of code in a language.
-func block(t *testing.T, language string) string {
+// shell returns the README's block of commands that has a text.
+func shell(t *testing.T, text string) string {
 	t.Helper()
-	_, text, found := strings.Cut(readme(t), "```"+language+"\n")
-	require.True(t, found, "README.md has no code in %s", language)
-	code, _, _ := strings.Cut(text, "```")
-	return code
-}
-
-// commandsToGetIt returns the README's commands, with the host of this test.
-func commandsToGetIt(t *testing.T) (commands []string) {
-	t.Helper()
-	for line := range strings.Lines(block(t, "sh")) {
-		if strings.HasPrefix(line, "go mod edit") {
-			commands = append(commands, strings.ReplaceAll(line, "HOST/OWNER/zklock/leased", host))
+	for _, commands := range blocks(t, "sh") {
+		if strings.Contains(commands, text) {
+			return commands
 		}
 	}
-	require.NotEmpty(t, commands, "go mod edit in README.md")
-	return commands
-}
-
-// firstExample returns the README's first example as a program.
-func firstExample(t *testing.T) string {
-	t.Helper()
-	return `package main
-
-import (
-	"context"
-	"errors"
-	"fmt"
-	"log"
-	"os"
-	"os/signal"
-	"strings"
-	"syscall"
-	"time"
-
-	"zklock/leased"
-)
-
-func main() {
-	if err := run(strings.Split(os.Getenv("ZK_SERVERS"), ",")); err != nil {
-		log.Fatal(err)
-	}
-}
-
-` + block(t, "go")
+	require.FailNow(t, "README.md has no such commands", text)
+	return ""
 }

@@ -11,18 +11,17 @@
 //	defer session.Close()
 //	lock := leased.NewMutex(session, "/locks/orders")
 //
-// Lock returns a Hold. The client works with a context that the hold has made, and unlocks:
+// Do runs a function under the lock. The function works with the context that it gets, and gives the store the token of
+// the hold:
 //
-//	hold, err := lock.Lock(ctx)
-//	if err != nil {
-//		return err
-//	}
-//	defer hold.Unlock()
-//	return store.Write(hold.Context(ctx), hold.Token(), data)
+//	err = lock.Do(ctx, func(ctx context.Context, hold *leased.Hold) error {
+//		return store.Write(ctx, hold.Token(), data)
+//	})
 //
-// RWMutex.Downgrade makes a writer a reader. The Queue method of each lock lists the clients that hold the lock,
-// and those that wait for it. Session.Stats has the numbers of this process. Package leasedtest has the same
-// locks in memory, for unit tests without a server.
+// Lock and TryLock return the Hold itself. Then work with hold.Context(ctx), and defer hold.Unlock().
+//
+// The Queue method of each lock lists the clients that hold the lock, and those that wait for it. Session.Stats has
+// the numbers of this process. Package leasedtest has the same locks in memory, for unit tests without a server.
 //
 // # What is promised
 //
@@ -42,7 +41,7 @@
 //   - The timeout of the session is five of the servers' ticks or more, 10 s at the usual tick.
 //   - The process runs. A process that is paused cannot be notified, and the clock of a suspended
 //     machine stands still. So the store has to check the token: see Hold.Token.
-//   - No other program deletes the znodes. A holder learns of such a loss only at Unlock or Downgrade.
+//   - No other program deletes the znodes. A holder learns of such a loss only at Unlock.
 //   - The servers form one ensemble, keep what they have written, and ask one another in time which
 //     sessions are alive. README.md explains this, and what happens otherwise.
 //
@@ -55,6 +54,6 @@
 // Lock with such a context, or one made from it, is re-entry: it returns the same hold, and one
 // more Unlock is due. So pass the context to all code that works under the lock.
 //
-// Unlock retries until the lock is released. If no server answers for the session's timeout, it
-// returns ErrNoAnswer, and the release continues in the background.
+// Unlock retries until the lock is released. It does not wait longer than the session's timeout, and returns at once if
+// there is no connection. Then the error is ErrNoAnswer, and the release continues in the background.
 package leased

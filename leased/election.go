@@ -3,6 +3,8 @@ package leased
 import (
 	"context"
 	"errors"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // Election is for a task that only one of several processes, the leader, may do at a time. It is made of a Mutex:
@@ -45,33 +47,11 @@ func (e *Election) Campaign(
 // campaign is Campaign with any lock.
 func campaign(
 	ctx context.Context, lock func(context.Context) (*Hold, error), lead func(ctx context.Context, token int64) error,
-) (err error) {
+) error {
 	if lead == nil {
 		return errors.New("leased: Campaign needs a function that leads")
 	}
-	hold, err := lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = joined(err, hold.Unlock()) }()
-	return lead(hold.Context(ctx), hold.Token())
-}
-
-// joined returns both errors in one. If both report the same loss, it is reported once: if lead has returned
-// nothing but the loss, joined returns the error of Unlock, which also names the znode. If Unlock has returned
-// nothing but the loss, joined returns the error of lead.
-func joined(ofLead, ofUnlock error) error {
-	var lost *LostError
-	sameLoss := errors.As(ofUnlock, &lost) && errors.Is(ofLead, lost)
-	leadAddsNothing := ofLead == error(lost)
-	unlockAddsNothing := errors.Unwrap(ofUnlock) == error(lost) // Unlock has wrapped it, to name the znode
-	switch {
-	case sameLoss && leadAddsNothing:
-		return ofUnlock
-	case sameLoss && unlockAddsNothing:
-		return ofLead
-	}
-	return errors.Join(ofLead, ofUnlock)
+	return do(ctx, lock, func(ctx context.Context, hold *Hold) error { return lead(ctx, hold.Token()) })
 }
 
 // Leader returns the label of the process that leads, or "" if none does. It costs a list and a read.
@@ -88,4 +68,98 @@ func (e *Election) Leader(ctx context.Context) (label string, err error) {
 		return "", err
 	}
 	return first[0].Label, nil
+}
+
+// Observe calls changed with the label of the process that leads, or "" if none does, and again after each change,
+// until ctx ends. Like the answer of Leader, the label may be out of date. If
+// several changes follow quickly, Observe may leave out all but the last. The next call comes when changed has returned.
+//
+// The error is that of ctx, or of a server that refuses a request.
+func (e *Election) Observe(ctx context.Context, changed func(leader string)) error {
+	if e.lock == nil {
+		return errors.New("leased: the Election is a zero value: make it with NewElection")
+	}
+	q := e.lock.q
+	if err := q.mayList(ctx); err != nil {
+		return err
+	}
+	t := &try{s: q.s, ctx: ctx}
+	last := "none yet"
+	for {
+		lost := q.s.watchesLost() // taken before the watch is set
+		now, err := doOrGiveUp(t, func() (leader, error) { return q.watchLeader(t) }, func(leader) {})
+		if err != nil {
+			return failed("observe the election", q.dir, err)
+		}
+		if now.znode != last {
+			changed(now.label)
+			last = now.znode
+		}
+		select {
+		case <-now.over:
+		case <-lost:
+		case <-ctx.Done():
+			return failed("observe the election", q.dir, whyEnded(ctx))
+		case <-q.s.done: // the next request fails
+		}
+	}
+}
+
+// leader is the first znode of an election's queue, or none.
+type leader struct {
+	znode, label string
+	over         <-chan zk.Event // is ready when that may have changed
+}
+
+// watchLeader returns the first znode, with a watch on it. If there is none, the watch is on the directory.
+func (q *queue) watchLeader(t *try) (now leader, err error) {
+	for {
+		now, err := q.watchFirst(t)
+		isGone := errors.Is(err, zk.ErrNoNode)
+		if !isGone && (err != nil || now.znode != "") {
+			return now, err
+		}
+		if !isGone {
+			now.over, isGone, err = q.watchDirectory(t)
+			first, listErr := q.readFirst(t, 1)
+			if err = errors.Join(err, listErr); err != nil {
+				return leader{}, err
+			}
+			if len(first) == 0 && !isGone {
+				return now, nil
+			}
+		}
+	}
+}
+
+// watchFirst returns the first znode with a watch, or none. The error is zk.ErrNoNode if it was deleted meanwhile.
+func (q *queue) watchFirst(t *try) (now leader, err error) {
+	first, err := q.readFirst(t, 1)
+	if err != nil || len(first) == 0 {
+		return leader{}, err
+	}
+	err = q.s.untilAnswered(t, func() (err error) {
+		_, _, now.over, err = q.s.Conn().GetW(first[0].Znode)
+		return err
+	})
+	now.znode, now.label = first[0].Znode, first[0].Label
+	return now, err
+}
+
+// watchDirectory sets a watch on the directory's children, or on its creation. It reports whether the directory was
+// created meanwhile.
+func (q *queue) watchDirectory(t *try) (over <-chan zk.Event, isNew bool, err error) {
+	conn := q.s.Conn()
+	err = q.s.untilAnswered(t, func() (err error) {
+		_, _, over, err = conn.ChildrenW(q.dir)
+		return err
+	})
+	if !errors.Is(err, zk.ErrNoNode) {
+		return over, false, err
+	}
+	err = q.s.untilAnswered(t, func() (err error) {
+		isNew, _, over, err = conn.ExistsW(q.dir)
+		return err
+	})
+	return over, isNew, err
 }

@@ -33,7 +33,7 @@ func newCandidate(z *zktest.Zoo, name string) *candidate {
 	s, client := labelled(z, name)
 	return &candidate{
 		Client: client, election: NewElection(s, z.Root+"/leader"),
-		leads: make(chan term, 1), resign: make(chan error, 1), ended: make(chan error, 1),
+		leads: make(chan term, 1), resign: make(chan error, 1), ended: make(chan error, 2),
 	}
 }
 
@@ -212,4 +212,104 @@ func TestALeaderThatPanicsResigns(t *testing.T) {
 	require.Error(t, new(Election).Campaign(z.Ctx, func(context.Context, int64) error { return nil }))
 	_, err := new(Election).Leader(z.Ctx)
 	require.Error(t, err)
+}
+
+// An observer learns who leads: at first that nobody does, and then of each new term.
+func TestAnObserverLearnsWhoLeads(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b, c := newCandidate(z, "a"), newCandidate(z, "b"), newCandidate(z, "c")
+	told, ended := make(chan string, 10), make(chan error, 1)
+	ctx, end := context.WithCancel(z.Ctx)
+	go func() { ended <- c.election.Observe(ctx, func(leader string) { told <- leader }) }()
+	learns := func(want string) {
+		t.Helper()
+		require.Equal(t, want, zktest.AwaitChan(z, "the observer to learn of a change", told))
+	}
+	learns("") // there is no directory yet
+	a.campaign(z, z.Ctx, 1)
+	learns("a")
+	b.campaign(z, z.Ctx, 2)
+	zktest.AwaitChan(z, "a to lead", a.leads)
+	a.resign <- nil
+	learns("b")
+	zktest.AwaitChan(z, "b to lead", b.leads)
+	z.EndSession(c.Client) // its watches end with it
+	z.Await("the observer to be connected again", func() bool { return c.election.lock.q.s.Stats().Connected })
+	b.resign <- nil
+	learns("")
+	b.campaign(z, z.Ctx, 1)
+	learns("b")
+	zktest.AwaitChan(z, "b to lead again", b.leads)
+	require.Empty(t, told)
+	end()
+	require.ErrorIs(t, zktest.AwaitChan(z, "Observe to return", ended), context.Canceled)
+	b.resign <- nil
+	for range 2 {
+		require.NoError(t, zktest.AwaitChan(z, "b's Campaigns to return", b.ended))
+	}
+	require.Error(t, new(Election).Observe(z.Ctx, func(string) {}))
+	elsewhere := NewElection(c.election.lock.q.s, "leader")
+	require.ErrorContains(t, elsewhere.Observe(z.Ctx, func(string) {}), "want an absolute path below the root")
+}
+
+// observe lets a client observe the election. It returns a channel with what it learns.
+func (c *candidate) observe(z *zktest.Zoo) (told chan string) {
+	told = make(chan string, 10)
+	go func() { _ = c.election.Observe(z.Ctx, func(leader string) { told <- leader }) }()
+	return told
+}
+
+// Nobody leads. While the observer sets its watch, the directory is created, or a candidate begins to lead.
+func TestAnObserverMissesNothingWhileItSetsItsWatch(t *testing.T) {
+	t.Parallel()
+	for _, what := range []string{"the directory is created", "a begins to lead"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			z := zktest.New(t)
+			a, c := newCandidate(z, "a"), newCandidate(z, "c")
+			mkdir := func() {
+				_, err := z.Observer().Create(z.Root+"/leader", nil, 0, zk.WorldACL(zk.PermAll))
+				require.NoError(t, err)
+			}
+			watches := c.Tap.HoldRequest(wiretap.Exists, 1) // a watch on the creation of the directory
+			if what == "a begins to lead" {
+				mkdir()
+				watches = c.Tap.HoldRequest(wiretap.GetChildren, 2) // a watch on the directory's children
+			}
+			told := c.observe(z)
+			zktest.AwaitChan(z, "the observer to set its watch", watches.Sprung())
+			if what == "a begins to lead" {
+				a.campaign(z, z.Ctx, 1)
+				watches.Let()
+			} else {
+				mkdir()
+				watches.Let()
+				require.Equal(t, "", zktest.AwaitChan(z, "the observer to learn that nobody leads", told))
+				a.campaign(z, z.Ctx, 1)
+			}
+			require.Equal(t, "a", zktest.AwaitChan(z, "the observer to learn who leads", told))
+			a.resign <- nil
+		})
+	}
+}
+
+// When watches are lost, as by a fault of the client library, the observer looks again. It calls changed only after a
+// change.
+func TestAnObserverWhoseWatchesAreLostLooksAgain(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, c := newCandidate(z, "a"), newCandidate(z, "c")
+	a.campaign(z, z.Ctx, 1)
+	told := c.observe(z)
+	require.Equal(t, "a", zktest.AwaitChan(z, "the observer to learn who leads", told))
+	mark, client := c.Tap.Mark(), &c.election.lock.q.s.client
+	for times := range 2 {
+		client.mu.Lock()
+		client.loseWatches()
+		client.mu.Unlock()
+		z.Await("the observer to look again", func() bool { return c.Requests(mark)[wiretap.GetChildren] > times })
+	}
+	require.Empty(t, told)
+	a.resign <- nil
 }

@@ -12,7 +12,7 @@ import (
 	"zklock/internal/zktest"
 )
 
-// service does what run in README.md does, until it receives SIGTERM.
+// service does what run in quickstart does, until it receives SIGTERM.
 func service(servers, args []string) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()

@@ -313,6 +313,30 @@ func TestAHolderOnTheWrongSideOfAPartitionIsToldInTime(t *testing.T) {
 	}
 }
 
+// Open asks for a timeout of five ticks or more. At five and six ticks, too, the holder is notified in time.
+func TestAPartitionAtFiveAndSixTicks(t *testing.T) {
+	t.Parallel()
+	const tick = time.Second
+	ctx, cancel := context.WithTimeout(t.Context(), 3*zktest.Patience)
+	defer cancel()
+	e, err := zkserver.StartEnsemble(ctx, 3, fmt.Sprintf("tickTime=%d", tick.Milliseconds()), "syncLimit=100")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, e.Stop()) })
+	for _, timeout := range []time.Duration{5 * tick, 6 * tick} {
+		t.Run(fmt.Sprintf("%v with a follower", timeout), func(t *testing.T) {
+			n := part(t, e, timeout, toFollower, sound)
+			n.follower.CutOff()
+			n.told("the server is a follower, cut off")
+		})
+		t.Run(fmt.Sprintf("%v with a leader", timeout), func(t *testing.T) {
+			n := part(t, e, timeout, toLeader, sound)
+			n.leader.CutOff()
+			require.NoError(t, zkserver.StartAgain(n.z.Ctx, n.followers))
+			n.told("the server is the leader, deposed without knowing")
+		})
+	}
+}
+
 // after waits until part of the timeout has passed since then.
 func (n *network) after(then time.Time, part float64) {
 	wait := time.Duration(part * float64(n.session().Timeout()))
@@ -322,7 +346,7 @@ func (n *network) after(then time.Time, part float64) {
 // leaseRunsOut returns when A's session, which has no hold, has no lease any more.
 func (n *network) leaseRunsOut() {
 	s := n.session()
-	current := s.takeLease()
+	current := s.takeLease(context.Background())
 	n.z.Await("A's lease to run out", func() bool { return s.isOver(current) })
 }
 

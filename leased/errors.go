@@ -11,16 +11,14 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// howToLockAgain is for a holder that waits for itself: it has given Lock a context that is not its hold's.
-const howToLockAgain = "a holder that locks again must give Lock a context from Hold.Context"
-
 // The errors for errors.Is.
 var (
 	// ErrLocked says that another client holds the lock, or is queued before this one. It may be another goroutine
-	// of this process.
+	// of this process. The error is also a LockedError, which says who it is.
 	ErrLocked = errors.New("another caller holds the lock, or is queued before this one")
 
-	// ErrNoAnswer says that no server has answered in time.
+	// ErrNoAnswer says that no server has answered in time, or that too few answers have come in time to rely on the
+	// session again after an interruption.
 	ErrNoAnswer = errors.New("no server has answered")
 
 	// ErrNotHeld says that no Unlock was due.
@@ -34,16 +32,53 @@ var (
 		"each other; call Unlock first")
 )
 
+// LockedError is the error of a call that did not get the lock because of another one: errors.Is(err, ErrLocked) is
+// true.
+type LockedError struct {
+	// The path and the data of the znode that the call has waited for, or would have to wait for: see WithLabel. For a
+	// call that waits for another goroutine of its Cohort, Znode is "".
+	Znode string
+	Label string
+
+	// SameProcess reports whether the other one is a call over this same Session. A process should have only one. It
+	// may be another request that this process serves. Or it is the caller itself, which holds the lock, and has not
+	// given Lock a context of that hold.
+	SameProcess bool
+}
+
+func (e *LockedError) Error() string {
+	who := fmt.Sprintf("%s, whose label is %.100q", pathpkg.Base(e.Znode), e.Label)
+	switch {
+	case e.Znode == "":
+		who = fmt.Sprintf("another goroutine of this process, whose label is %.100q", e.Label)
+	case e.SameProcess:
+		who += ", in this same process"
+	}
+	return ErrLocked.Error() + ": " + who
+}
+
+func (e *LockedError) Is(target error) bool { return target == ErrLocked }
+
+// errTooFewAnswers is the error of a call that is the first in the queue when it gives up, and has no lease yet.
+var errTooFewAnswers error = tooFewAnswers{}
+
+type tooFewAnswers struct{}
+
+func (tooFewAnswers) Error() string {
+	return "the lock is free, and too few answers have come yet to rely on the session"
+}
+
+func (tooFewAnswers) Is(target error) bool { return target == ErrNoAnswer }
+
 // Reason says why a lock was lost, in a few words. A metric can have it as a label.
 type Reason string
 
 // The reasons.
 const (
-	ReasonLeaseOver    Reason = "lease over"   // no answered write has renewed the lease in time
-	ReasonExpired      Reason = "expired"      // the servers have ended the session
-	ReasonClosed       Reason = "closed"       // the session was closed by its own process
-	ReasonDeleted      Reason = "deleted"      // a program has deleted the znode: only Unlock and Downgrade notice it
-	ReasonDisconnected Reason = "disconnected" // the connection was lost, in a session WithoutLease
+	ReasonLeaseOver Reason = "lease over" // no answered write has renewed the lease in time
+	ReasonExpired   Reason = "expired"    // the servers have ended the session
+	ReasonClosed    Reason = "closed"     // the session was closed by its own process
+	ReasonDeleted   Reason = "deleted"    // a program has deleted the znode: only Unlock notices it
 )
 
 // LostError is the error of a lock that was lost: errors.Is(err, ErrLost) is true. It is the cause
@@ -65,7 +100,6 @@ var (
 	}
 	errExpired      = &LostError{ReasonExpired, "the servers have ended the session"}
 	errZnodeDeleted = &LostError{ReasonDeleted, "a program has deleted its znode"}
-	errDisconnected = &LostError{ReasonDisconnected, "the connection was lost, or the server did not answer on it in time"}
 )
 
 // These say how a session was closed.
@@ -144,6 +178,7 @@ func nothingDone(err error) bool {
 
 // Error codes for which the client library has no names.
 const (
+	unimplemented = -6
 	localSession  = -120
 	loginDemanded = -124
 	quotaExceeded = -125

@@ -5,38 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"zklock/leased"
 
 	"zklock/internal/zktest"
 )
-
-// run is the body of a service's main function. SIGTERM or an interrupt ends ctx: then ship unlocks and
-// returns, and Close ends the session.
-func run(servers []string) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	session, err := leased.Open(ctx, servers, 12*time.Second)
-	if err != nil {
-		return err
-	}
-	defer session.Close()
-	return ship(ctx, leased.NewMutex(session, "/locks/orders"), &store{})
-}
-
-// ship does the work that only one process may do at a time.
-func ship(ctx context.Context, lock *leased.Mutex, orders *store) (err error) {
-	hold, err := lock.Lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, hold.Unlock()) }()
-	return orders.write(hold.Context(ctx), hold.Token(), "shipped")
-}
 
 // store stands for your database: it refuses a token that is smaller than one that it has seen.
 type store struct {
@@ -56,20 +30,53 @@ func (s *store) write(ctx context.Context, token int64, state string) error {
 	return nil
 }
 
-func Example() {
-	if err := run(zktest.Servers()); err != nil {
-		log.Fatal(err)
-	}
-	// Output: stored "shipped"
-}
-
 // open opens a session with the tests' server. In your own program, name your servers here.
-func open() *leased.Session {
-	session, err := leased.Open(context.Background(), zktest.Servers(), 10*time.Second)
+func open(options ...leased.Option) *leased.Session {
+	session, err := leased.Open(context.Background(), zktest.Servers(), 10*time.Second, options...)
 	if err != nil {
 		log.Fatal(err)
 	}
 	return session
+}
+
+func Example() {
+	session := open()
+	defer session.Close()
+	lock := leased.NewMutex(session, "/locks/orders")
+	var orders store
+
+	err := lock.Do(context.Background(), func(ctx context.Context, hold *leased.Hold) error {
+		return orders.write(ctx, hold.Token(), "shipped")
+	})
+	fmt.Println("done:", err)
+	// Output:
+	// stored "shipped"
+	// done: <nil>
+}
+
+// ship waits for the lock for five seconds at most, and then works as long as ctx and the hold last.
+func ship(ctx context.Context, lock *leased.Mutex, orders *store) error {
+	wait, cancel := context.WithTimeout(ctx, 5*time.Second) // bounds only the wait
+	defer cancel()
+	hold, err := lock.Lock(wait)
+	if err != nil {
+		return err
+	}
+	defer hold.Unlock()       // a real program logs its error
+	work := hold.Context(ctx) // ctx, not wait: otherwise the work ends at wait's deadline
+	return orders.write(work, hold.Token(), "shipped")
+}
+
+func ExampleMutex_Lock() {
+	session := open()
+	defer session.Close()
+	lock := leased.NewMutex(session, "/locks/orders")
+	var orders store
+
+	fmt.Println("done:", ship(context.Background(), lock, &orders))
+	// Output:
+	// stored "shipped"
+	// done: <nil>
 }
 
 func ExampleHold_Context() {
@@ -155,72 +162,41 @@ func ExampleMutex_TryLock() {
 	// nobody holds it: <nil>
 }
 
-// leadPayments leads whenever it is this process's turn, until ctx ends or the session is closed.
-func leadPayments(ctx context.Context, session *leased.Session, payAll func(context.Context, int64) error) {
-	election := leased.NewElection(session, "/locks/payments")
-	for ctx.Err() == nil {
-		err := election.Campaign(ctx, payAll) // payAll returns when its context ends
-		fmt.Println("Campaign has returned:", err)
-		select {
-		case <-ctx.Done():
-		case <-session.Done():
-			return
-		case <-time.After(time.Second): // let another process lead before this one tries again
-		}
+func ExampleLockedError() {
+	one, other := open(leased.WithLabel("packer")), open()
+	defer one.Close()
+	defer other.Close()
+
+	ctx := context.Background()
+	hold, err := leased.NewMutex(one, "/locks/orders").Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
 	}
+
+	_, err = leased.NewMutex(other, "/locks/orders").TryLock(ctx)
+	var locked *leased.LockedError
+	if errors.As(err, &locked) {
+		fmt.Printf("locked by %q, in this process: %t\n", locked.Label, locked.SameProcess)
+	}
+	_ = hold.Unlock()
+	// Output:
+	// locked by "packer", in this process: false
 }
 
 func ExampleElection() {
 	session := open()
 	defer session.Close()
+	election := leased.NewElection(session, "/locks/payments")
+
 	ctx, stop := context.WithCancel(context.Background()) // SIGTERM in a service
-	leadPayments(ctx, session, func(ctx context.Context, token int64) error {
+	err := election.Campaign(ctx, func(ctx context.Context, token int64) error {
 		fmt.Println("leads, with a token:", token > 0)
 		stop()
 		<-ctx.Done() // it is asked to end, or the leadership is lost
 		return nil
 	})
+	fmt.Println("Campaign has returned:", err)
 	// Output:
 	// leads, with a token: true
 	// Campaign has returned: <nil>
-}
-
-// publish writes a plan. Then it reads the plan as a reader. No writer can change the plan in between.
-func publish(
-	ctx context.Context, lock *leased.RWMutex, write, read func(ctx context.Context, token int64) error,
-) (err error) {
-	hold, err := lock.Lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, hold.Unlock()) }() // after Downgrade, this unlocks the reader's hold
-	if err := write(hold.Context(ctx), hold.Token()); err != nil {
-		return err
-	}
-	reader, err := lock.Downgrade(ctx, hold)
-	if err != nil {
-		return err // if Downgrade has released the lock, the deferred Unlock adds ErrNotHeld
-	}
-	hold = reader
-	return read(hold.Context(ctx), hold.Token()) // a new context, because the contexts of the writer's hold have ended
-}
-
-func ExampleRWMutex_Downgrade() {
-	session := open()
-	defer session.Close()
-	var tokenOfWriter int64
-	write := func(_ context.Context, token int64) error {
-		fmt.Println("writes")
-		tokenOfWriter = token
-		return nil
-	}
-	read := func(ctx context.Context, token int64) error {
-		fmt.Println("reads, with the same token:", token == tokenOfWriter)
-		return ctx.Err()
-	}
-	fmt.Println("done:", publish(context.Background(), leased.NewRWMutex(session, "/locks/plan"), write, read))
-	// Output:
-	// writes
-	// reads, with the same token: true
-	// done: <nil>
 }

@@ -1,8 +1,6 @@
 package leased
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -24,8 +22,6 @@ var explored = []struct {
 	{mutexes, []int{0}},
 	{cohorts, []int{0}},
 	{rwmutexes, []int{0, 1, 2}},
-	{downgrades("downgraded at once", atOnce), []int{0}},
-	{downgrades("downgraded at the end", atItsEnd), []int{0, 1}},
 }
 
 // Every interleaving of the requests of two clients, with a fault anywhere, is right.
@@ -57,58 +53,4 @@ func TestEveryOrder(t *testing.T) {
 			})
 		}
 	}
-}
-
-// downgrades is an RWMutex whose writers do this with their hold before Lock returns.
-func downgrades(name string, then func(*RWMutex, *Hold) (zktest.Hold, error)) property.Subject {
-	lock := rwmutexes
-	lock.Name += ", " + name
-	lock.Ways = func(s zktest.Session, path string) (write zktest.Way, read *zktest.Way) {
-		write, read = rwmutexes.Ways(s, path)
-		ofWriter := write.Lock
-		write.Lock = func(ctx context.Context) (zktest.Hold, error) {
-			for {
-				writer, err := ofWriter(ctx)
-				if err != nil {
-					return nil, err
-				}
-				h, err := then(NewRWMutex(s.(*Session), path), writer.(*Hold))
-				if !errors.Is(err, ErrLost) {
-					return h, err
-				} // the session has expired: try again
-			}
-		}
-		return write, read
-	}
-	return lock
-}
-
-// atOnce makes the writer a reader: no other writer may hold the lock beside it.
-func atOnce(lock *RWMutex, writer *Hold) (zktest.Hold, error) {
-	reader, err := lock.Downgrade(context.Background(), writer)
-	if errors.Is(err, ErrNotDowngraded) { // it was lost before
-		return nil, writer.Unlock()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return reader, nil
-}
-
-// atItsEnd makes the writer a reader when it unlocks.
-func atItsEnd(lock *RWMutex, writer *Hold) (zktest.Hold, error) {
-	return untilItsEnd{writer, lock}, nil
-}
-
-type untilItsEnd struct {
-	*Hold
-	lock *RWMutex
-}
-
-func (h untilItsEnd) Unlock() error {
-	reader, err := atOnce(h.lock, h.Hold)
-	if err != nil {
-		return err
-	}
-	return reader.Unlock()
 }

@@ -1,10 +1,11 @@
 package leased
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 )
@@ -21,9 +22,31 @@ type Hold struct {
 	stopUsing func() // tells the lease that this hold does not need it any more
 
 	mu       sync.Mutex
-	count    int                                         // calls to Lock whose Unlock is still due
-	ended    error                                       // a LostError or errReleased, once the hold has ended
-	contexts map[context.Context]context.CancelCauseFunc // those that Context has made, and that have not ended
+	count    int                       // calls to Lock whose Unlock is still due
+	ended    error                     // a LostError or errReleased, once the hold has ended
+	contexts map[<-chan struct{}]inner // see Context: for each Done channel of a parent, if it has not ended
+}
+
+// inner is a context that ends with a hold, and with the parents that have a certain Done channel.
+type inner struct {
+	context.Context
+	end         context.CancelCauseFunc
+	neverForget func() bool // so that forget does not follow its end
+}
+
+// workContext is what Hold.Context returns. It ends with its inner context, and has the values of its own parent.
+type workContext struct {
+	context.Context // the inner one
+	values          context.Context
+}
+
+// Value returns the inner context itself when package context asks for it, to find the cause, or to end a
+// context that was made from this one. Any other value is the parent's.
+func (c workContext) Value(key any) any {
+	if v := c.Context.Value(key); v == c.Context {
+		return v
+	}
+	return c.values.Value(key)
 }
 
 // noCopy lets go vet warn of a copy.
@@ -52,15 +75,15 @@ func (releasedError) Is(target error) bool { return target == ErrNotHeld }
 
 // newHold returns the hold of our place, when no znode is left before it. begin makes it depend on the lease.
 func newHold(q *queue, mine place) *Hold {
-	h := &Hold{q: q, place: mine, count: 1, onLoss: func() {}, contexts: map[context.Context]context.CancelCauseFunc{}}
+	h := &Hold{q: q, place: mine, count: 1, onLoss: func() {}, contexts: map[<-chan struct{}]inner{}}
 	h.release = func() error { return q.leave(mine) }
 	return h
 }
 
 // begin makes the hold end when its lease is over, which may be at once.
 func (h *Hold) begin() {
-	h.q.s.taken.Add(1)
-	h.stopUsing = h.q.s.useLease(h.place.lease, &leaseUser{hold: h.place.node, begun: time.Now(), lose: h.lose})
+	user := &leaseUser{hold: h.place.node, begun: time.Now(), lose: h.lose, notify: h.endContexts}
+	h.stopUsing = h.q.s.useLease(h.place.lease, user)
 }
 
 // holdIn returns the hold of the lock that ctx carries, or nil. The hold may
@@ -76,8 +99,9 @@ func holdIn(ctx context.Context, q *queue) *Hold {
 //
 // Lock with this context, or with one made from it, is re-entry.
 //
-// If parent is of a type of your own, its methods must not block: when the hold is lost, they are
-// called with the session's mutex locked, and would block the whole session.
+// A hold may have any number of contexts: those whose parents have the same Done channel end together, as one.
+//
+// If parent is of a type of your own, its methods must not block: the hold's other contexts would end late.
 //
 // For a nil Hold, Context returns a context that has ended.
 func (h *Hold) Context(parent context.Context) context.Context {
@@ -86,31 +110,55 @@ func (h *Hold) Context(parent context.Context) context.Context {
 		end(ErrNotHeld)
 		return ctx
 	}
-	ctx, end := context.WithCancelCause(context.WithValue(parent, h.q.holdKey(), h))
+	return workContext{h.innerContext(parent), context.WithValue(parent, h.q.holdKey(), h)}
+}
+
+// innerContext returns the context that ends with the hold and with parent. It calls parent without a mutex: parent
+// may be of any type.
+func (h *Hold) innerContext(parent context.Context) context.Context {
+	done := parent.Done()
+	h.mu.Lock()
+	known, isKnown := h.contexts[done]
+	h.mu.Unlock()
+	if isKnown {
+		return known.Context
+	}
+	ctx, end := context.WithCancelCause(parent)
+	used, ended := h.keep(done, inner{Context: ctx, end: end})
+	if ended != nil || used != ctx {
+		end(ended)
+	}
+	return used
+}
+
+// keep makes a new inner context end with the hold, and returns the one to be used: another goroutine may have been
+// faster. If the hold has ended, keep returns why.
+func (h *Hold) keep(done <-chan struct{}, made inner) (used context.Context, ended error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended != nil {
-		end(h.ended)
-		return ctx
+		return made.Context, h.ended
 	}
-	h.contexts[ctx] = end
-	context.AfterFunc(ctx, func() { h.forget(ctx) })
-	return ctx
+	if known, isKnown := h.contexts[done]; isKnown {
+		return known.Context, nil
+	}
+	made.neverForget = context.AfterFunc(made.Context, func() { h.forget(done) })
+	h.contexts[done] = made
+	return made.Context, nil
 }
 
-// forget drops a context that has ended with its parent.
-func (h *Hold) forget(ctx context.Context) {
+// forget drops an inner context that has ended with its parents.
+func (h *Hold) forget(done <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.contexts, ctx)
+	delete(h.contexts, done)
 }
 
-// Token returns the fencing token. It is greater than those of all earlier holds on the same path, with three
+// Token returns the fencing token. It is greater than those of all earlier holds on the same path, with two
 // exceptions:
 //
 //   - The tokens of readers that hold the lock together do not say which reader came first.
 //   - When a Cohort passes its znode from one hold to the next, both have the same token.
-//   - The hold that Downgrade returns has the token of the writer's hold that it replaces.
 //
 // Let the store refuse a token that is smaller than one that it has seen. Then, from the next holder's first write
 // on, the store is safe from a holder that has lost the lock and does not know it yet.
@@ -124,10 +172,11 @@ func (h *Hold) Token() int64 {
 // Unlock is due once for each Lock, TryLock, RLock and TryRLock that has returned the hold. The
 // last Unlock ends the hold's contexts and releases the lock.
 //
-// Unlock retries until it knows that the lock is released. If no server answers for the session's
-// timeout, it returns ErrNoAnswer, and the release continues in the background: do not call Unlock again,
-// unless the log says that a server has refused the release. The znode is deleted by this release, or by the servers
-// with the session.
+// Unlock retries until it knows that the lock is released. It returns ErrNoAnswer at once if there is no connection,
+// and otherwise after the session's timeout without an answer. If the lock was lost, it waits at most a tenth of the
+// timeout, and returns ErrLost. Whenever it does not wait any longer, the znode still exists, and the release continues
+// in the background: do not call Unlock again, unless the log says that a server has refused the release. The znode is
+// deleted by this release, or by the servers with the session.
 //
 // The error is ErrNotHeld if no Unlock was due. It is ErrLost if the lock was lost before: this Unlock counts,
 // and the others that were due are still due. If a server has refused to delete the znode, the error is the
@@ -144,6 +193,7 @@ func (h *Hold) Unlock() error {
 	h.end(errReleased) // before another client can acquire the lock
 	h.stopUsing()
 
+	limit, noAnswer := h.answerLimit(lost != nil) // before the delete, which may be what breaks the connection
 	result := make(chan error, 1)
 	begun := h.q.s.run(func() {
 		err := h.release()
@@ -154,23 +204,42 @@ func (h *Hold) Unlock() error {
 		result <- err
 	})
 	if !begun { // the session is closed, and the servers delete the znode with it
-		result <- h.q.s.whyClosed()
+		return failed("unlock", h.place.node, cmp.Or(lost, error(h.q.s.whyClosed())))
 	}
-	timeout := h.q.s.Timeout()
 	var err error
 	select {
 	case err = <-result:
-	case <-time.After(timeout):
-		err = fmt.Errorf("%w within the timeout of %v; the delete continues in the background", ErrNoAnswer, timeout)
+	case <-time.After(limit):
+		why := noAnswer
+		if lost != nil {
+			why = lost
+		}
+		return failed("unlock", h.place.node, fmt.Errorf("%w; the znode stays until the delete, "+
+			"which continues in the background, or until the session ends", why))
 	}
-	znodeMayExist := err != nil && !errors.Is(err, ErrLost) // the delete was refused, or not answered
 	switch {
-	case lost != nil && znodeMayExist:
+	case lost != nil && isRefused(err):
 		err = fmt.Errorf("%w; %w", err, lost)
 	case lost != nil:
 		err = lost // why the work had to stop: this says more than what happened to the znode
 	}
 	return failed("unlock", h.place.node, err)
+}
+
+// answerLimit returns how long Unlock waits for an answer, and the error if none comes. Without a connection the wait
+// may be long, and after a loss the caller has more urgent things to do.
+func (h *Hold) answerLimit(isLost bool) (limit time.Duration, noAnswer error) {
+	stats := h.q.s.Stats()
+	timeout := h.q.s.Timeout()
+	switch {
+	case !stats.Connected:
+		return 0, fmt.Errorf("%w: there is no connection", ErrNoAnswer)
+	case isLost:
+		limit = timeout / 10
+	default:
+		limit = timeout
+	}
+	return limit, fmt.Errorf("%w within %v", ErrNoAnswer, limit)
 }
 
 // isNone reports whether this is not a hold that Lock has returned with a nil error.
@@ -220,22 +289,38 @@ func (h *Hold) allowUnlockAgain() {
 	h.count = 1
 }
 
-// end ends the hold's contexts. When it returns, all of them have ended.
+// end ends the hold and its contexts. When it returns, all of them have ended.
 func (h *Hold) end(why error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.ended != nil {
-		return
-	}
-	h.ended = why
-	for _, end := range h.contexts {
-		end(why)
-	}
-	clear(h.contexts)
+	h.mark(why)
+	h.endContexts()
 }
 
-// lose is called when the lease is over, with the session's mutex locked.
+// mark makes the hold one that has ended. Its contexts have to end, too.
+func (h *Hold) mark(why error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended == nil {
+		h.ended = why
+	}
+}
+
+// endContexts ends the contexts of a hold that has ended. When it returns, all of them have ended, also if another
+// goroutine is about to end them. It locks no mutex meanwhile: a caller's contexts may run code of their own.
+func (h *Hold) endContexts() {
+	h.mu.Lock()
+	why, contexts := h.ended, maps.Clone(h.contexts)
+	h.mu.Unlock()
+	for _, ctx := range contexts {
+		ctx.neverForget()
+		ctx.end(why)
+	}
+	h.mu.Lock()
+	clear(h.contexts)
+	h.mu.Unlock()
+}
+
+// lose is called when the lease is over, with the session's mutex locked. Then endContexts is due.
 func (h *Hold) lose(why *LostError) {
-	h.end(why)
+	h.mark(why)
 	h.onLoss()
 }

@@ -2,10 +2,13 @@ package leased
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -160,6 +163,119 @@ func TestAContextOfAHoldEndsWithItsParent(t *testing.T) {
 	})
 }
 
+// heldInDummy returns a hold in a session without a server.
+func heldInDummy(s *Session, path string) *Hold {
+	s.mu.Lock()
+	s.renew(time.Now().Add(time.Hour))
+	l := s.leases.present
+	l.renewing = true // there is no server that could answer
+	s.mu.Unlock()
+	h := newHold(NewMutex(s, path).q, place{node: path + "/lock-0", lease: l})
+	h.begin()
+	return h
+}
+
+type ownKey string
+
+// A leader asks for a context for each of its writes, for example one with the span of the write: they cost the
+// hold nothing, and each has the values of its own parent.
+func TestContextsWhoseParentsEndTogetherAreOneForTheHold(t *testing.T) {
+	h := heldInDummy(dummy(t, time.Hour), "/a")
+	app, stop := context.WithCancelCause(context.WithValue(t.Context(), ownKey("app"), "app"))
+	var contexts []context.Context
+	for i := range 1000 {
+		ctx := h.Context(context.WithValue(app, ownKey("span"), i))
+		require.Equal(t, i, ctx.Value(ownKey("span")), "the parent's value")
+		require.Equal(t, "app", ctx.Value(ownKey("app")), "the value of the parent's parent")
+		require.Same(t, h, holdIn(ctx, h.q), "the hold that the context carries")
+		contexts = append(contexts, ctx)
+	}
+	request, answer := context.WithDeadline(t.Context(), time.Now().Add(time.Minute))
+	other := h.Context(request)
+	require.Len(t, h.contexts, 2, "inner contexts: the app's and the request's")
+	deadline, _ := request.Deadline()
+	got, _ := other.Deadline()
+	require.Equal(t, deadline, got)
+
+	answer()
+	require.ErrorIs(t, other.Err(), context.Canceled)
+	require.Eventually(t, func() bool { h.mu.Lock(); defer h.mu.Unlock(); return len(h.contexts) == 1 },
+		zktest.Patience, time.Millisecond, "the request's context to be forgotten")
+	child, cancel := context.WithTimeout(contexts[7], time.Hour)
+	defer cancel()
+	stopped := errors.New("the app stops")
+	stop(stopped)
+	for _, ctx := range []context.Context{contexts[0], contexts[999], child} {
+		require.ErrorIs(t, ctx.Err(), context.Canceled)
+		require.Equal(t, stopped, context.Cause(ctx), "why the parent has ended")
+	}
+	late, end := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer end()
+	require.ErrorIs(t, h.Context(late).Err(), context.DeadlineExceeded)
+
+	last := h.Context(t.Context())
+	child, cancel = context.WithCancel(last)
+	defer cancel()
+	h.q.s.markClosed(byClose)
+	for _, ctx := range []context.Context{last, child} {
+		require.ErrorIs(t, ctx.Err(), context.Canceled)
+		require.ErrorIs(t, context.Cause(ctx), ErrLost)
+	}
+}
+
+// ownContext is a context of a program's own type, whose methods may block.
+type ownContext struct {
+	context.Context
+	slow           *atomic.Bool // its methods block from now on
+	blocks, called chan struct{}
+}
+
+func (c ownContext) Value(key any) any {
+	if c.slow.Load() {
+		select {
+		case c.called <- struct{}{}:
+		default: // it was called before
+		}
+		<-c.blocks
+	}
+	return c.Context.Value(key)
+}
+
+// Neither the session nor another hold waits for a context whose methods block.
+func TestAContextThatBlocksDelaysNoOtherHold(t *testing.T) {
+	s := dummy(t, time.Hour)
+	first, second := heldInDummy(s, "/a"), heldInDummy(s, "/b")
+	parent, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	slow := ownContext{parent, &atomic.Bool{}, make(chan struct{}), make(chan struct{}, 1)}
+	late, soon := first.Context(slow), second.Context(t.Context())
+	slow.slow.Store(true)
+	go func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.endLease(errUnanswered)
+	}()
+	await := func(c <-chan struct{}, what string) {
+		select {
+		case <-c:
+		case <-time.After(zktest.Patience):
+			require.Fail(t, "waited for "+what)
+		}
+	}
+	await(slow.called, "the end of the first hold's context")
+	await(soon.Done(), "the end of the second hold's context")
+	require.ErrorIs(t, context.Cause(soon), ErrLost)
+	require.Equal(t, 2, int(s.Stats().Lost[ReasonLeaseOver]), "holds that the session has counted as lost")
+	another := first.Context(t.Context())
+	require.ErrorIs(t, context.Cause(another), ErrLost, "a context of the first hold")
+	_, err := first.exit()
+	require.ErrorIs(t, err, ErrLost)
+	first.end(errReleased)
+	require.ErrorIs(t, context.Cause(late), ErrLost, "a context of the first hold after its Unlock")
+	close(slow.blocks)
+	s.markClosed(byClose)
+}
+
 // The context that was given to Lock ends, as with the usual deferred cancel. The hold continues.
 func TestLocksContextIsForTheWaitAlone(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
@@ -201,7 +317,7 @@ func TestTheEndOfOneHoldIsNotTheEndOfAnother(t *testing.T) {
 	})
 }
 
-// A is partitioned. Unlock does not know whether the lock is released, and waits. When the session's timeout
+// The server is silent. Unlock does not know whether the lock is released, and waits. When the session's timeout
 // has passed, Unlock returns an error which says that the release continues. When A reconnects, the znode is
 // deleted while the session lives.
 func TestUnlockGoesOnWhenTheTimeOutIsOver(t *testing.T) {
@@ -211,42 +327,78 @@ func TestUnlockGoesOnWhenTheTimeOutIsOver(t *testing.T) {
 		l := w.lock(a)
 		hold := mustLock(t, l, z.Ctx)
 		work := hold.Context(z.Ctx)
-		a.Tap.Cut()
+		a.Tap.Silence()
 		unlock := z.Go(a.Client, func(context.Context) error { return hold.Unlock() })
 		z.Await("the hold to end", func() bool { return work.Err() != nil })
 		require.ErrorIs(t, context.Cause(work), ErrNotHeld, "released, and not lost")
 		require.False(t, unlock.Returned(), "nobody has answered, and Unlock has returned")
 		require.Len(t, a.Queue(), 1, "A's znode, which it could not delete")
-		err := unlock.Err()
-		require.ErrorIs(t, err, ErrNoAnswer)
-		require.ErrorContains(t, err, "the delete continues in the background")
-		require.NotErrorIs(t, err, ErrLost)
-		require.ErrorIs(t, hold.Unlock(), ErrNotHeld, "no second call is due")
-		a.Tap.Restore()
-		z.Await("A's znode to go", func() bool { return len(a.Queue()) == 0 })
-		require.Equal(t, a.ID, a.SessionID(), "A's session: the release must not need its end")
+		goesOn(t, z, a, hold, unlock.Err())
 	})
 }
 
-// A believes that the server has granted a short timeout, but the server keeps the session for longer. The
-// hold is lost, and Unlock retries. While the znode exists, no other client acquires the lock.
+// There is no connection. Unlock returns at once, and the release continues in the background.
+func TestUnlockWithoutAConnectionReturnsAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		const never = 10 * time.Minute // so that a wait for the timeout outlives the test's deadline
+		a := w.joinAs(z, "A", property.Seat{Through: zktest.Handshake{Tell: never}.Through})
+		hold := mustLock(t, w.lock(a), z.Ctx)
+		a.Tap.Cut()
+		z.Await("A to see it", func() bool { return !session(a).Stats().Connected })
+		err := z.Go(a.Client, func(context.Context) error { return hold.Unlock() }).Err()
+		require.ErrorContains(t, err, "there is no connection")
+		goesOn(t, z, a, hold, err)
+	})
+}
+
+// goesOn fails the test unless this error of Unlock says what is left, and the znode is deleted when A is connected.
+func goesOn(t *testing.T, z *zktest.Zoo, a *zktest.Member, hold *Hold, err error) {
+	t.Helper()
+	require.ErrorIs(t, err, ErrNoAnswer)
+	require.ErrorContains(t, err, hold.place.node+": ")
+	require.ErrorContains(t, err, "the znode stays until the delete, which continues in the background")
+	require.NotErrorIs(t, err, ErrLost)
+	require.ErrorIs(t, hold.Unlock(), ErrNotHeld, "no second call is due")
+	a.Tap.Restore()
+	z.Await("A's znode to go", func() bool { return len(a.Queue()) == 0 })
+	require.Equal(t, a.ID, a.SessionID(), "A's session: the release must not need its end")
+}
+
+// A's hold is lost, and its server is silent. Unlock waits for a moment, and not for the session's timeout, and the
+// error says both: the loss, and that the znode stays. While it does, no other client acquires the lock.
 func TestUnlockOfALostHoldGoesOnUntilTheZnodeIsGone(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
-		believes := zktest.Handshake{Tell: zktest.MortalTimeout}
-		a, b := w.joinAs(z, "A", property.Seat{Through: believes.Through}), w.other(z, "B")
+		const never = 10 * time.Minute // so that a wait for the timeout outlives the test's deadline
+		a, b := w.joinAs(z, "A", property.Seat{Through: zktest.Handshake{Tell: never}.Through}), w.other(z, "B")
 		hold := mustLock(t, w.lock(a), z.Ctx)
 		next := b.Start()
 		next.MustWait("A holds the lock")
 		a.Tap.Cut()
-		zktest.AwaitChan(z, "A to be notified", hold.Context(z.Ctx).Done())
-		unlock := z.Go(a.Client, func(context.Context) error { return hold.Unlock() })
+		z.Await("A to see it", func() bool { return !session(a).Stats().Connected })
+		hold.lose(errUnanswered) // as when the lease is over
+		err := z.Go(a.Client, func(context.Context) error { return hold.Unlock() }).Err()
+		requireReason(t, err, ReasonLeaseOver)
+		require.ErrorContains(t, err, "the znode stays until the delete, which continues in the background")
 		next.MustWait("A's znode still exists")
-		require.False(t, unlock.Returned(), "nobody has answered, and Unlock has returned")
 		a.Tap.Restore()
-		require.ErrorIs(t, unlock.Err(), ErrLost)
 		next.Release()
 		require.Equal(t, a.ID, a.SessionID(), "A's session")
 	})
+}
+
+// After a loss Unlock waits for a tenth of the timeout while there is a connection, and for all of it otherwise.
+func TestHowLongUnlockWaits(t *testing.T) {
+	t.Parallel()
+	s := dummy(t, 10*time.Second)
+	hold := newHold(&queue{s: s, dir: "/lock", kinds: []kind{exclusive}}, place{})
+	limit, err := hold.answerLimit(false)
+	require.Zero(t, limit, "without a connection")
+	require.ErrorIs(t, err, ErrNoAnswer)
+	s.connection.wire = &wire{}
+	limit, _ = hold.answerLimit(false)
+	require.Equal(t, 10*time.Second, limit)
+	limit, _ = hold.answerLimit(true)
+	require.Equal(t, time.Second, limit, "after a loss")
 }
 
 // The session expires while the delete is under way. The server keeps the session for less than it has

@@ -10,31 +10,32 @@ import (
 	"zklock/leased/internal/inmemory"
 )
 
-// inMemory is what package leasedtest needs of this package. Its locks have a queue in memory, and are for unit
-// tests of programs that use leased. All else is the same code: holds, re-entry, errors, Stats.
-type inMemory struct{}
+// InMemory is for package leasedtest, and no other package can call it. The locks of leasedtest have a queue in
+// memory. All else is the code of this package: holds, re-entry, errors, Stats. The linker leaves this out of a
+// program that does not import leasedtest.
+func InMemory(inmemory.Key) inMemory { return inMemory{} }
 
-func init() { inmemory.Leased = inMemory{} }
+// inMemory has the functions that leasedtest needs.
+type inMemory struct{}
 
 // NewSession returns a session without servers. Its lease lasts until LoseHolds or Close.
 func (inMemory) NewSession(timeout time.Duration) *Session {
 	s := newSession(timeout)
-	s.conn = &zk.Conn{} // check wants one; no request is made with it
-	s.line = &wire{}    // connected
-	s.withoutLease = true
-	s.beginEndlessLease()
+	s.conn = &zk.Conn{}         // check wants one; no request is made with it
+	s.connection.wire = &wire{} // connected
+	s.leases.present = endlessLease()
 	return s
 }
 
-// beginEndlessLease begins the lease of a session without servers. The caller has s.mu, or only the caller has s.
-func (s *Session) beginEndlessLease() {
-	s.lease = &lease{users: map[*leaseUser]bool{}, until: time.Unix(math.MaxInt32, 0)}
+// endlessLease returns a lease that no write has to renew.
+func endlessLease() *lease {
+	return &lease{users: map[*leaseUser]bool{}, until: time.Unix(math.MaxInt32, 0), renewing: true}
 }
 
-// Take is like the take of a queue, but the call does not wait in ZooKeeper's queue: stand returns when the
-// call acquires the lock.
+// Take is like the take of a queue, but the call does not wait in ZooKeeper's queue: stand calls letIn when the
+// call acquires the lock, or returns an error.
 func (inMemory) Take(
-	ctx context.Context, s *Session, dir string, reads, shared bool, stand func() (inmemory.Place, error),
+	ctx context.Context, s *Session, dir string, reads, shared bool, stand func(letIn func(inmemory.Place)) error,
 ) (*Hold, error) {
 	q, k := &queue{s: s, dir: dir, kinds: []kind{exclusive}}, exclusive
 	if shared {
@@ -43,37 +44,24 @@ func (inMemory) Take(
 	if reads {
 		k = read
 	}
-	return q.enterOrAcquire(ctx, k, true, func(*try) (*Hold, error) {
-		mine, err := stand()
-		if err != nil {
-			return nil, err
-		}
-		h := newHold(q, place{kind: k, node: mine.Znode, token: mine.Token, lease: mine.Lease.(*lease)})
-		h.release = mine.Release
-		h.begin()
-		return h, nil
+	return q.enterOrAcquire(ctx, k, true, func(*try) (h *Hold, err error) {
+		err = stand(func(mine inmemory.Place) {
+			s.mu.Lock()
+			current := s.leases.present
+			s.mu.Unlock()
+			h = newHold(q, place{kind: k, node: mine.Znode, token: mine.Token, lease: current})
+			h.release = mine.Release
+			h.begin()
+		})
+		return h, err
 	})
 }
 
-// Downgrade is like that of an RWMutex. exchange makes a place a reader's.
-func (inMemory) Downgrade(
-	ctx context.Context, s *Session, dir string, h *Hold, exchange func(znode string) (inmemory.Place, error),
-) (*Hold, error) {
-	if err := check(ctx, s, dir); err != nil {
-		return nil, err
-	}
-	q := &queue{s: s, dir: dir, kinds: []kind{read, write}}
-	reader, err := q.downgrade(ctx, h, func(writer place) (*Hold, error) {
-		mine, err := exchange(writer.node)
-		if err != nil {
-			return nil, err
-		}
-		reader := newHold(q, writer)
-		reader.place.kind = read
-		reader.release = mine.Release
-		return reader, nil
-	})
-	return reader, failed("downgrade", dir, err)
+// Do is like that of a Mutex, with a lock in memory.
+func (inMemory) Do(
+	ctx context.Context, lock func(context.Context) (*Hold, error), work func(context.Context, *Hold) error,
+) error {
+	return do(ctx, lock, work)
 }
 
 // Campaign is like that of an Election, with a lock in memory.
@@ -93,25 +81,23 @@ func (inMemory) MayList(ctx context.Context, s *Session, dir string) error {
 	return err
 }
 
-// Lease returns the lease for a hold that may begin now.
-func (inMemory) Lease(s *Session) any { return s.takeLease() }
-
 // GivenUp returns the error of a call that has waited behind another one until its context ended.
-func (inMemory) GivenUp(ctx context.Context, s *Session, behind string) error {
+func (inMemory) GivenUp(ctx context.Context, s *Session, behind *LockedError) error {
 	t := &try{s: s, ctx: ctx}
-	t.behind.Store(&behind)
+	t.behind.Store(behind)
 	return t.whyEnded()
 }
 
 // LoseHolds notifies all holds of the session that they are lost. Afterwards the session can have others.
 func (inMemory) LoseHolds(s *Session, why Reason) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.isClosed() {
-		return
+	lost := s.leases.present
+	if s.closed == nil {
+		s.endLease(lostInMemory(why))
+		s.leases.present = endlessLease()
 	}
-	s.endLease(lostInMemory(why))
-	s.beginEndlessLease()
+	s.mu.Unlock()
+	lost.notified.Wait()
 }
 
 // Lost returns the error of a hold that was lost for this reason, or nil if there is no such reason.
@@ -123,7 +109,7 @@ func (inMemory) Lost(why Reason) error {
 }
 
 func lostInMemory(why Reason) *LostError {
-	for _, lost := range []*LostError{errUnanswered, errExpired, errZnodeDeleted, errDisconnected} {
+	for _, lost := range []*LostError{errUnanswered, errExpired, errZnodeDeleted} {
 		if lost.Reason == why {
 			return lost
 		}

@@ -1,10 +1,13 @@
 package leased
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	pathpkg "path"
+	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -13,7 +16,7 @@ import (
 // The lease is the time for which the session can be relied on. When it is over,
 // all holds that depend on it are lost, whatever a server may answer later.
 //
-// For leader, follower and majority see docs/zookeeper.md, "Reads at a follower, and sync".
+// For leader, follower and majority see docs/servers.md, "Reads at a follower, and sync".
 // A handshake is the first request on a connection: it begins a session, or resumes an old
 // one.
 //
@@ -78,13 +81,30 @@ type proof struct{ sent, answered time.Time }
 // isNone reports whether there is no such write or ping yet.
 func (p proof) isNone() bool { return p.sent.IsZero() }
 
-// lease is one unbroken time for which the session can be relied on. It is guarded by the session's
-// mutex.
+// leases is what is known of ZooKeeper's session: for how long it can be relied on, and what proves that. The session's
+// mutex guards it.
+type leases struct {
+	id      int64         // of ZooKeeper's session; 0 while there is none
+	timeout time.Duration // as the servers have granted it
+
+	present *lease
+	timer   *time.Timer       // fires when the present lease is over
+	taken   uint64            // all holds that have begun
+	lost    map[Reason]uint64 // and those that were lost
+
+	// The last write and the last ping that were answered, and the ones before them. A write is kept only if
+	// it was sent a tick or more after the answer to the last one that was kept.
+	lastWrite, writeBefore proof
+	lastPing, pingBefore   proof
+}
+
+// lease is one unbroken time for which the session can be relied on. The session's mutex guards it.
 type lease struct {
 	users    map[*leaseUser]bool // the holds that depend on it
 	until    time.Time           // zero when endLease was called
 	lost     *LostError          // why it has ended
 	renewing bool                // a goroutine renews it
+	notified sync.WaitGroup      // ends when all users that have lost it are notified
 }
 
 // leaseUser is what the lease knows of a hold, or of the process hold of a Cohort, which has many holds, one
@@ -92,127 +112,47 @@ type lease struct {
 type leaseUser struct {
 	hold  string    // the znode of a hold, "" for a process hold
 	begun time.Time // when the hold began
-	lose  func(why *LostError)
+
+	lose   func(why *LostError) // is called with the session's mutex locked, and only notes the loss
+	notify func()               // if not nil: is called after lose, without a mutex: it may run the caller's code
 }
 
 // granted is called when a server has answered the handshake on a connection. The handshake began at begun.
 // The id is 0 if the session has expired.
 //
 // The handshake of a new session is a write, and through it the leader learns that the session exists. So it counts
-// in full. The
-// handshake of an old session proves nothing.
-func (s *Session) granted(line *wire, begun time.Time, id int64, timeout time.Duration) {
+// in full. The handshake of an old session proves nothing.
+//
+// It reports whether another session takes the place of an old one. The client library does not notice that, and
+// the watches of the old session are lost.
+func (s *Session) granted(w *wire, begun time.Time, id int64, timeout time.Duration) (replaced bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if id != 0 {
-		s.connected(line, id, timeout)
+		s.connected(w, id, timeout)
 	}
-	if s.withoutLease {
-		s.grantedWithoutLease(begun, id, timeout)
-		return
-	}
-	if id == s.id { // the old session resumes or, with 0, there is still none: this proves nothing
+	if id == s.leases.id { // the old session resumes or, with 0, there is still none: this proves nothing
 		if id != 0 {
-			s.timeout = timeout // for later leases: see "What it does not cover" in model/README.md
+			s.leases.timeout = timeout // for later leases: see "What it does not cover" in model/README.md
 		}
-		return
+		return false
 	}
+	replaced = id != 0 && s.leases.id != 0
 	s.endLease(errExpired)
-	s.id = id
-	s.lastWrite, s.writeBefore = proof{}, proof{}
-	s.lastPing, s.pingBefore = proof{}, proof{}
+	s.leases.id = id
+	s.leases.lastWrite, s.leases.writeBefore = proof{}, proof{}
+	s.leases.lastPing, s.leases.pingBefore = proof{}, proof{}
 	if id != 0 {
-		s.timeout = timeout
+		s.leases.timeout = timeout
 		s.renew(begun.Add(fullLease(timeout)))
 	}
-}
-
-// grantedWithoutLease is granted with the rule "no connection, no hold". Then a lease lasts as long as one
-// connection, and only while the server answers on it. An answered ping renews the lease, from the
-// sending of that ping. A notification does not: the server may send it although it receives nothing
-// from us. The caller has s.mu.
-func (s *Session) grantedWithoutLease(begun time.Time, id int64, timeout time.Duration) {
-	s.endLease(errDisconnected)
-	s.id = id
-	if id != 0 {
-		s.timeout = timeout
-		s.renew(begun.Add(fullLease(timeout)))
-	}
-}
-
-// disconnected is called when a connection has failed or is being closed. This ends the lease only in
-// a session WithoutLease. If the session has another connection by now, disconnected does nothing.
-func (s *Session) disconnected(line *wire) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.line != line {
-		return
-	}
-	s.line = nil // what may still be read from it does not count as an answer
-	s.disconnectedAt = time.Now()
-	if !s.isClosed() {
-		s.outage = time.AfterFunc(s.timeout/2, s.warnOfOutage)
-	}
-	if s.withoutLease {
-		s.endLease(errDisconnected)
-	}
-}
-
-// connected is called when a session begins or resumes on a connection. The caller has s.mu.
-func (s *Session) connected(line *wire, id int64, granted time.Duration) {
-	s.line = line
-	if s.outage != nil {
-		s.outage.Stop()
-	}
-	if s.warned {
-		s.warned = false
-		s.log.say(slog.LevelInfo, "leased: there is a connection again", "after", time.Since(s.disconnectedAt))
-	}
-	isNew, isOther := id != s.id, granted != s.asked.Truncate(time.Millisecond)
-	if isNew && isOther {
-		s.log.say(slog.LevelWarn,
-			"leased: the servers have granted a timeout other than the requested one; theirs applies",
-			"asked", s.asked, "granted", granted)
-	}
-}
-
-// warnOfOutage warns, once in an outage, when a call has waited for half of the timeout without a connection.
-func (s *Session) warnOfOutage() {
-	why := s.client.lastWords() // not below: client.mu is locked before s.mu
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.line != nil || s.isClosed() {
-		return
-	}
-	soon := s.timeout / 2
-	if oldest := s.oldestTry(); oldest != nil {
-		waits := time.Since(oldest.begun)
-		withoutConnection := min(waits, time.Since(s.disconnectedAt))
-		if withoutConnection >= soon {
-			s.warned = true
-			s.log.say(slog.LevelWarn, "leased: there is no connection, and calls to Lock wait",
-				"calls", len(s.tries), "longest", waits, "why", why)
-			return
-		}
-		soon -= withoutConnection
-	}
-	s.outage = time.AfterFunc(soon, s.warnOfOutage)
-}
-
-// oldestTry returns the call to Lock that has waited longest, or nil. The caller has s.mu.
-func (s *Session) oldestTry() (oldest *try) {
-	for t := range s.tries {
-		if oldest == nil || t.begun.Before(oldest.begun) {
-			oldest = t
-		}
-	}
-	return oldest
+	return replaced
 }
 
 // write makes a write, and counts it if a majority has agreed to it.
 func (s *Session) write(do func() error) error {
 	s.mu.Lock()
-	id := s.id
+	id := s.leases.id
 	s.mu.Unlock()
 	sent := time.Now()
 	err := do()
@@ -224,6 +164,9 @@ func (s *Session) write(do func() error) error {
 
 // ask makes a write that changes nothing: it deletes a znode that does not exist. When
 // it is answered, our server knows of all earlier writes.
+//
+// In the servers' audit log this is a failure. A multi that checks "/" would be none, but it would be refused where
+// this client may not read "/".
 func (s *Session) ask() error {
 	err := s.write(func() error { return s.conn.Delete(s.nobody, -1) })
 	if agreed(err) {
@@ -245,21 +188,21 @@ func agreed(err error) bool { return errors.Is(err, zk.ErrNoNode) }
 func (s *Session) count(id int64, w proof) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if id != s.id || s.withoutLease {
+	if id != s.leases.id {
 		return
 	}
-	holdsNothing := len(s.lease.users) == 0
+	holdsNothing := len(s.leases.present.users) == 0
 	if holdsNothing {
-		if ping, ok := s.pingATickBefore(w.sent); ok {
-			s.renew(ping.sent.Add(fullLease(s.timeout)))
+		if ping, ok := s.leases.pingATickBefore(w.sent); ok {
+			s.renew(ping.sent.Add(fullLease(s.leases.timeout)))
 		}
 	}
 
 	// Is this write 3? Then the two writes that were kept are write 1 and write 2.
-	write1, write2 := s.writeBefore, s.lastWrite
+	write1, write2 := s.leases.writeBefore, s.leases.lastWrite
 	isWrite3 := !write1.isNone() && w.sent.After(write2.answered)
 	if isWrite3 {
-		s.renew(write1.sent.Add(fullLease(s.timeout)))
+		s.renew(write1.sent.Add(fullLease(s.leases.timeout)))
 	}
 
 	// This write is kept if it was sent a tick or more after the answer to the last one that was kept.
@@ -269,28 +212,25 @@ func (s *Session) count(id int64, w proof) {
 	//
 	// For the first write there is no lastWrite yet. Then its time is the zero time, long ago,
 	// so aTickLater is true.
-	aTickLater := w.sent.Sub(s.lastWrite.answered) >= longestTick(s.timeout)
+	aTickLater := w.sent.Sub(s.leases.lastWrite.answered) >= longestTick(s.leases.timeout)
 	if aTickLater {
-		s.writeBefore, s.lastWrite = s.lastWrite, w
+		s.leases.writeBefore, s.leases.lastWrite = s.leases.lastWrite, w
 	}
 }
 
 // pingAnswered is called when a server has answered a ping of the client library on a connection.
-func (s *Session) pingAnswered(line *wire, ping proof) {
+func (s *Session) pingAnswered(ping proof) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pingBefore, s.lastPing = s.lastPing, ping
-	if s.withoutLease && s.line == line {
-		s.renew(ping.sent.Add(fullLease(s.timeout)))
-	}
+	s.leases.pingBefore, s.leases.lastPing = s.leases.lastPing, ping
 }
 
 // pingATickBefore returns a ping that was answered a tick or more before then; ok is false
 // if there is none. The client library sends a ping in each third of the timeout, and a tick is
-// a fifth: so one of the last two is old enough, unless answers are slow. The caller has s.mu.
-func (s *Session) pingATickBefore(then time.Time) (ping proof, ok bool) {
-	for _, ping := range []proof{s.lastPing, s.pingBefore} {
-		aTickBefore := then.Sub(ping.answered) >= longestTick(s.timeout)
+// a fifth: so one of the last two is old enough, unless answers are slow.
+func (l *leases) pingATickBefore(then time.Time) (ping proof, ok bool) {
+	for _, ping := range []proof{l.lastPing, l.pingBefore} {
+		aTickBefore := then.Sub(ping.answered) >= longestTick(l.timeout)
 		if !ping.isNone() && aTickBefore {
 			return ping, true
 		}
@@ -300,22 +240,22 @@ func (s *Session) pingATickBefore(then time.Time) (ping proof, ok bool) {
 
 // renew extends the lease, or begins another one if it is over. The caller has s.mu.
 func (s *Session) renew(until time.Time) {
-	if s.isClosed() || !until.After(time.Now()) {
+	if s.closed != nil || !until.After(time.Now()) {
 		return
 	}
-	if s.lease.isOver() {
+	if s.leases.present.isOver() {
 		// Perhaps its holds have not been notified yet: the timer may be late.
-		s.endLease(s.whyOver())
-		s.lease = &lease{users: map[*leaseUser]bool{}}
+		s.endLease(errUnanswered)
+		s.leases.present = &lease{users: map[*leaseUser]bool{}}
 	}
-	if !until.After(s.lease.until) {
+	if !until.After(s.leases.present.until) {
 		return
 	}
-	s.lease.until = until
-	if s.timer != nil {
-		s.timer.Stop()
+	s.leases.present.until = until
+	if s.leases.timer != nil {
+		s.leases.timer.Stop()
 	}
-	s.timer = time.AfterFunc(time.Until(until), s.timeIsUp)
+	s.leases.timer = time.AfterFunc(time.Until(until), s.timeIsUp)
 }
 
 // isOver looks at the clock: after a pause of the process the timer may be late. The
@@ -333,47 +273,50 @@ func (s *Session) isOver(l *lease) bool {
 func (s *Session) timeIsUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lease.isOver() {
-		s.endLease(s.whyOver())
+	if s.leases.present.isOver() {
+		s.endLease(errUnanswered)
 	}
 }
 
-// whyOver returns the reason of a lease whose time is up.
-func (s *Session) whyOver() *LostError {
-	if s.withoutLease {
-		return errDisconnected
-	}
-	return errUnanswered
-}
-
-// endLease notifies all holds that depend on the lease of their loss. The caller has s.mu.
+// endLease ends the lease, and all holds that depend on it. Each hold notifies its work on a goroutine of its own:
+// so the lease ends in the same time, however much work there is. The caller has s.mu.
 func (s *Session) endLease(why *LostError) {
-	s.lease.until = time.Time{}
-	if s.lease.lost == nil {
-		s.lease.lost = why
+	s.leases.present.until = time.Time{}
+	if s.leases.present.lost == nil {
+		s.leases.present.lost = why
 	}
-	if s.timer != nil {
-		s.timer.Stop()
+	if s.leases.timer != nil {
+		s.leases.timer.Stop()
 	}
 	var holds []string
-	for user := range s.lease.users {
-		user.lose(s.lease.lost)
+	for user := range s.leases.present.users {
+		user.lose(s.leases.present.lost)
+		if user.notify != nil {
+			s.leases.present.notified.Go(user.notify)
+		}
 		if user.hold != "" {
 			holds = append(holds, user.hold)
 		}
 	}
-	clear(s.lease.users)
-	s.countLost(s.lease.lost, holds)
+	clear(s.leases.present.users)
+	s.countLost(s.leases.present.lost, holds)
 }
 
 // countLost counts holds that were lost, given by their znodes. The caller has s.mu.
 func (s *Session) countLost(why *LostError, holds []string) {
-	if len(holds) == 0 || s.isClosed() {
+	if len(holds) == 0 || s.closed != nil {
 		return
 	}
-	s.lost[why.Reason] += uint64(len(holds))
+	s.leases.lost[why.Reason] += uint64(len(holds))
 	s.log.say(slog.LevelWarn, "leased: locks were lost", "locks", len(holds), "one", holds[0],
-		"why", why.detail, "session", fmt.Sprintf("%#x", s.id))
+		"why", why.detail, "session", fmt.Sprintf("%#x", s.leases.id))
+	if s.onLost != nil {
+		go func() { // no mutex is locked there, and nothing waits for it
+			for _, znode := range holds {
+				s.onLost(pathpkg.Dir(znode), why)
+			}
+		}()
+	}
 }
 
 // takeLease returns the lease for a hold that may begin now. In two cases it makes a write before:
@@ -383,59 +326,74 @@ func (s *Session) countLost(why *LostError, holds []string) {
 //   - The last write was answered more than a tick ago. Then renewWhileUsed would make one as
 //     soon as the hold begins. The same write is more useful before: while no hold depends on
 //     the lease, one write after an answered ping is enough to renew it.
-func (s *Session) takeLease() *lease {
+//
+// If ctx ends, takeLease waits for no other call's write any more.
+func (s *Session) takeLease(ctx context.Context) *lease {
+	if s.needsAWrite() {
+		s.askTogether(ctx)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	tick := longestTick(s.timeout)
-	littleLeft := time.Until(s.lease.until) < tick
-	lastIsOld := time.Since(s.lastWrite.answered) > tick
-	if !s.withoutLease && (littleLeft || lastIsOld) {
-		s.mu.Unlock()
-		s.askTogether()
-		s.mu.Lock()
-	}
-	return s.lease
+	return s.leases.present
+}
+
+// needsAWrite reports whether takeLease makes a write.
+func (s *Session) needsAWrite() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	tick := longestTick(s.leases.timeout)
+	littleLeft := time.Until(s.leases.present.until) < tick
+	lastIsOld := time.Since(s.leases.lastWrite.answered) > tick
+	return littleLeft || lastIsOld
 }
 
 // askTogether is ask, for many calls at once: when a process ends, all its locks change hands at the same time, and
 // one write is enough for all calls that waited for them. A call that finds a write under way waits for its
 // answer. A write that is not answered does not renew the lease: when the lease is over, the caller sees that.
-func (s *Session) askTogether() {
+func (s *Session) askTogether(ctx context.Context) {
 	s.mu.Lock()
-	answered := s.asking
+	answered := s.waiting.asking
 	if answered != nil {
 		s.mu.Unlock()
-		<-answered
+		select {
+		case <-answered:
+		case <-ctx.Done():
+		}
 		return
 	}
 	answered = make(chan struct{})
-	s.asking = answered
+	s.waiting.asking = answered
 	s.mu.Unlock()
 	_ = s.ask()
 	s.mu.Lock()
-	s.asking = nil
+	s.waiting.asking = nil
 	s.mu.Unlock()
 	close(answered)
 }
 
 // waitHalfATick is for a loop that waits until a write is answered again, or until the
 // session has a lease again. A lease takes a tick or more, so it is enough to look twice a tick.
-func (s *Session) waitHalfATick() {
+func (s *Session) waitHalfATick(ctx context.Context) {
 	select {
 	case <-time.After(longestTick(s.Timeout()) / 2):
+	case <-ctx.Done():
 	case <-s.done:
 	}
 }
 
-// useLease renews the lease until stop is called. If the lease is over before that, it
-// calls user.lose once, with s.mu locked: lose must not call methods of the session.
+// useLease counts the user's hold, and renews the lease until stop is called. If the lease is over before that, it
+// calls user.lose once, with s.mu locked: lose must not call methods of the session. Then it calls user.notify, unless
+// the lease was over before the user began: then nobody has been given a context yet.
 func (s *Session) useLease(l *lease, user *leaseUser) (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if user.hold != "" {
+		s.leases.taken++
+	}
 	if l.isOver() {
 		why := l.lost
 		if why == nil { // its timer is late
-			why = s.whyOver()
+			why = errUnanswered
 		}
 		user.lose(why)
 		if user.hold != "" {
@@ -444,7 +402,7 @@ func (s *Session) useLease(l *lease, user *leaseUser) (stop func()) {
 		return func() {}
 	}
 	l.users[user] = true
-	if !l.renewing && !s.withoutLease {
+	if !l.renewing {
 		l.renewing = true
 		// Not by run, which locks s.mu. The session is open: Close would have ended this lease.
 		s.work.Go(func() { s.renewWhileUsed(l) })
@@ -462,7 +420,7 @@ func (s *Session) useLease(l *lease, user *leaseUser) (stop func()) {
 func (s *Session) renewWhileUsed(l *lease) {
 	for s.isUsedWhenAWriteIsDue(l) {
 		if err := s.ask(); err != nil {
-			s.waitHalfATick()
+			s.waitHalfATick(context.Background())
 			continue
 		}
 		if s.runsShort(l) {
@@ -478,7 +436,7 @@ func (s *Session) isUsedWhenAWriteIsDue(l *lease) bool {
 		s.mu.Lock()
 		isUsed := !l.isOver() && len(l.users) > 0
 		l.renewing = isUsed
-		wait := time.Until(s.lastWrite.answered.Add(longestTick(s.timeout)))
+		wait := time.Until(s.leases.lastWrite.answered.Add(longestTick(s.leases.timeout)))
 		s.mu.Unlock()
 		if !isUsed || wait <= 0 {
 			return isUsed
@@ -495,5 +453,5 @@ func (s *Session) isUsedWhenAWriteIsDue(l *lease) bool {
 func (s *Session) runsShort(l *lease) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Until(l.until) < 2*longestTick(s.timeout)
+	return time.Until(l.until) < 2*longestTick(s.leases.timeout)
 }

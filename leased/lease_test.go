@@ -2,6 +2,7 @@ package leased
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -25,16 +26,16 @@ func dummy(t *testing.T, timeout time.Duration) *Session {
 func (s *Session) lasts() (until time.Time, holds bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lease.until, len(s.lease.users) > 0
+	return s.leases.present.until, len(s.leases.present.users) > 0
 }
 
 // held makes something depend on the session's lease, or nothing, without any renewal by the session.
 func (s *Session) held(is bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	clear(s.lease.users)
-	if is && !s.lease.isOver() {
-		s.lease.users[&leaseUser{lose: func(*LostError) {}}] = true
+	clear(s.leases.present.users)
+	if is && !s.leases.present.isOver() {
+		s.leases.present.users[&leaseUser{lose: func(*LostError) {}}] = true
 	}
 }
 
@@ -58,7 +59,7 @@ func FuzzLease(f *testing.F) {
 				time.Sleep(pause / 2)
 				if pinged>>i&1 == 1 {
 					ping.answered = time.Now()
-					s.pingAnswered(nil, ping)
+					s.pingAnswered(ping)
 					pings = append(pings, ping)
 				}
 				time.Sleep(pause / 2)
@@ -127,11 +128,11 @@ func TestOneWriteCountsFromAPingThatWasAnsweredATickBefore(t *testing.T) {
 		}
 		first := time.Now()
 		time.Sleep(time.Second)
-		s.pingAnswered(nil, proof{sent: first, answered: time.Now()})
+		s.pingAnswered(proof{sent: first, answered: time.Now()})
 		time.Sleep(tick - time.Nanosecond)
 		require.Zero(t, write(), "the lease after a write that was sent too soon")
 		time.Sleep(time.Nanosecond)
-		s.pingAnswered(nil, proof{sent: time.Now(), answered: time.Now()})
+		s.pingAnswered(proof{sent: time.Now(), answered: time.Now()})
 		want := first.Add(timeout * 9 / 10)
 		require.Equal(t, want, write(), "the lease counts from the ping before the last")
 		s.held(true)
@@ -161,20 +162,93 @@ func TestALeaseCountsFromTheSendingOfTheFirstOfThreeWrites(t *testing.T) {
 			s.held(true)
 			time.Sleep(time.Nanosecond)
 		}
-		s.granted(nil, time.Now(), s.id, timeout)
+		s.granted(nil, time.Now(), s.leases.id, timeout)
 		until, _ := s.lasts()
 		require.Equal(t, begun.Add(timeout*13/10), until, "the lease after the handshake of an old session")
 		s.granted(nil, time.Now(), 7, timeout/2)
 		until, holds := s.lasts()
 		require.False(t, holds, "what hung on the old session's lease")
 		require.Equal(t, time.Now().Add(timeout*9/20), until, "a new session's lease")
+		s.granted(nil, time.Now(), 7, timeout)
+		require.Equal(t, timeout, s.Timeout(), "when the session resumes, a server may grant another timeout")
 		s.granted(nil, time.Now(), 0, 0)
 		until, _ = s.lasts()
 		require.Zero(t, until, "an expired session's lease")
 	})
 }
 
-// README.md says how much of the lease is left, at least, when a pause begins at any moment of a hold, if
+// Write 3 has to be sent after the answer to write 2. Otherwise it may reach the leader before the report.
+func TestAWriteSentBeforeTheAnswerToWrite2IsNoWrite3(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 20 * time.Second
+		s, begun := dummy(t, timeout), time.Now()
+		after := func(seconds int) time.Time { return begun.Add(time.Duration(seconds) * time.Second) }
+		s.count(0, proof{sent: after(0), answered: after(0)})
+		s.count(0, proof{sent: after(4), answered: after(6)})
+		for _, sent := range []int{5, 6} {
+			s.count(0, proof{sent: after(sent), answered: after(8)})
+			until, _ := s.lasts()
+			require.Zero(t, until, "the lease, if the third write was sent after %d s", sent)
+		}
+		s.count(0, proof{sent: after(7), answered: after(8)})
+		until, _ := s.lasts()
+		require.Equal(t, begun.Add(timeout*9/10), until)
+	})
+}
+
+// A session that is closed gets no lease any more, whatever is answered.
+func TestNoLeaseBeginsInAClosedSession(t *testing.T) {
+	t.Parallel()
+	s := dummy(t, time.Hour)
+	s.markClosed(byClose)
+	s.granted(nil, time.Now(), 7, time.Hour)
+	until, _ := s.lasts()
+	require.Zero(t, until)
+}
+
+// The lease ends just before the hold begins. The hold is lost, and counted.
+func TestAHoldThatIsLostWhenItBeginsIsCounted(t *testing.T) {
+	t.Parallel()
+	s := dummy(t, time.Hour)
+	hold := newHold(NewMutex(s, "/a").q, place{node: "/a/lock-0", lease: &lease{}})
+	hold.begin()
+	require.ErrorIs(t, context.Cause(hold.Context(t.Context())), ErrLost)
+	require.Equal(t, map[Reason]uint64{ReasonLeaseOver: 1}, s.Stats().Lost)
+}
+
+// deadlines is a connection on which nothing arrives. It keeps the deadline for that.
+type deadlines struct {
+	net.Conn
+	read time.Time
+}
+
+func (c *deadlines) Read([]byte) (int, error) { return 0, io.EOF }
+
+func (c *deadlines) RemoteAddr() net.Addr { return &net.TCPAddr{} }
+
+func (c *deadlines) SetReadDeadline(at time.Time) error {
+	c.read = at
+	return nil
+}
+
+// A handshake has as long as any other request, and at least a second.
+func TestHowLongAHandshakeMayTake(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for timeout, want := range map[time.Duration]time.Duration{
+			6 * time.Second:      4 * time.Second,
+			3 * time.Millisecond: time.Second,
+		} {
+			c := &deadlines{}
+			w := &wire{Conn: c, in: bufio.NewReader(c), s: dummy(t, timeout)}
+			require.ErrorIs(t, w.readHandshake(), io.EOF)
+			require.Equal(t, time.Now().Add(want), c.read, "with a timeout of %v", timeout)
+		}
+	})
+}
+
+// model/README.md says how much of the lease is left, at least, when a pause begins at any moment of a hold, if
 // answers arrive at once. This test measures it.
 func TestHowMuchIsLeftOfTheLease(t *testing.T) {
 	t.Parallel()
@@ -186,7 +260,7 @@ func TestHowMuchIsLeftOfTheLease(t *testing.T) {
 			s := dummy(t, timeout)
 			s.work.Go(func() {
 				for !s.isClosed() {
-					s.pingAnswered(nil, proof{sent: time.Now(), answered: time.Now()})
+					s.pingAnswered(proof{sent: time.Now(), answered: time.Now()})
 					select {
 					case <-time.After(betweenPings):
 					case <-s.done:
@@ -231,7 +305,7 @@ func TestHowMuchIsLeftOfTheLease(t *testing.T) {
 func (s *Session) presentLease() *lease {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lease
+	return s.leases.present
 }
 
 // A waiter without a lease checks twice a tick whether there is one. That is seldom, but often enough that it
@@ -241,14 +315,27 @@ func TestAWaiterLooksTwiceATick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 20 * time.Second
 		s, begun := dummy(t, timeout), time.Now()
-		s.waitHalfATick()
+		s.waitHalfATick(context.Background())
 		require.Equal(t, timeout/10, time.Since(begun))
+
+		s.waiting.asking = make(chan struct{}) // a write that is not answered
+		for name, wait := range map[string]func(context.Context){
+			"until it looks again":     s.waitHalfATick,
+			"for another call's write": s.askTogether,
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			begun = time.Now()
+			wait(ctx)
+			require.Equal(t, time.Second, time.Since(begun), "a call whose context ends waits %s", name)
+			cancel()
+		}
+
 		go func() {
 			time.Sleep(time.Second)
 			s.markClosed(byClose)
 		}()
 		begun = time.Now()
-		s.waitHalfATick()
+		s.waitHalfATick(context.Background())
 		require.Equal(t, time.Second, time.Since(begun), "the session is closed")
 	})
 }
@@ -293,8 +380,8 @@ func FuzzHandshake(f *testing.F) {
 		}
 		require.Equal(t, string(stream[:passes(stream)]), string(through), "what is let through")
 		require.LessOrEqual(t, binary.BigEndian.Uint32(stream), uint32(1<<10), "a handshake's length")
-		require.Equal(t, int64(binary.BigEndian.Uint64(stream[12:])), s.id)
-		if s.id != 0 {
+		require.Equal(t, int64(binary.BigEndian.Uint64(stream[12:])), s.leases.id)
+		if s.leases.id != 0 {
 			require.Equal(t, time.Duration(int32(binary.BigEndian.Uint32(stream[8:])))*time.Millisecond, s.Timeout())
 			require.Positive(t, s.Timeout(), "the client would panic")
 		}

@@ -12,9 +12,9 @@ type Mutex struct {
 // NewMutex returns the lock whose directory is path. The path is absolute and below the root, such
 // as /locks/orders. NewMutex sends no request; if an argument is invalid, Lock returns the error.
 //
-// The children of this directory that are named <guid>-lock-<number> are the queue. So zk.Lock and Curator's
-// InterProcessMutex on the same path join the same queue. Other children, and those that are not ephemeral, are
-// ignored: an RWMutex or another kind of lock on the same path does not exclude a Mutex.
+// The children of this directory that are named _c_<guid>-lock-<number> are the queue (the _c_ may be missing). So
+// zk.Lock and Curator's InterProcessMutex on the same path join the same queue. Other children, and those that are not
+// ephemeral, are ignored: an RWMutex or another kind of lock on the same path does not exclude a Mutex.
 //
 // Two Mutex values of one session for one path are the same lock: with a context from a hold of one, Lock of
 // the other is re-entry.

@@ -1,9 +1,11 @@
 package leased
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -45,11 +47,19 @@ func WithACL(acl []zk.ACL) Option {
 	return func(s *Session) { s.acl = acl }
 }
 
-// WithContainers makes the directory of a lock a container, if Lock has to create it: the servers delete it when
-// it has been empty for a while, and the next Lock creates it again. Use it for locks that are used once,
-// such as one for each order. Parents of the directory stay.
-func WithContainers() Option {
-	return func(s *Session) { s.containers = true }
+// WithoutContainers makes the directory of a lock an ordinary znode, if Lock has to create it. Without this option it
+// is a container: the servers delete it when it has been empty for a while, and the next Lock creates it again. So a
+// lock that is used once, such as one for each order, leaves nothing behind. Parents of the directory stay.
+func WithoutContainers() Option {
+	return func(s *Session) { s.noContainers.Store(true) }
+}
+
+// WithOnLost sets a function that is called for each hold that is lost, with the path of its lock and the reason, for
+// example to count losses by lock. It runs on a goroutine of its own. Work under the lock learns of a loss through the
+// hold's contexts, perhaps a little earlier or later. A hold whose znode a program has deleted is not reported: only its
+// Unlock notices it.
+func WithOnLost(f func(path string, why *LostError)) Option {
+	return func(s *Session) { s.onLost = f }
 }
 
 // login is one call of AddAuth.
@@ -64,37 +74,8 @@ func WithAuth(scheme string, auth []byte) Option {
 	return func(s *Session) { s.logins = append(s.logins, login{scheme, auth}) }
 }
 
-// WithoutLease makes the session follow the rule "no connection, no hold": all holds are lost
-// when the connection is lost, or when nine tenths of the timeout have passed since the last answered ping was sent on
-// it. Before the first answered ping, they count from the moment when the connection was made.
-//
-// Then a hold makes no writes except its create and its delete. The price: when the connection breaks
-// for a moment, the holds are lost, and if the server is partitioned from the others, another client may acquire
-// the lock before the holder is notified.
-func WithoutLease() Option {
-	return func(s *Session) { s.withoutLease = true }
-}
-
-const (
-	smallestBuffer = 32 << 10
-	largestBuffer  = 1 << 30
-	longestLabel   = 1 << 10
-)
-
-// WithBuffer sets the size in bytes of the client library's two buffers, for requests and for
-// answers, instead of 1.5 MB each. It is for a process that has very many sessions.
-//
-// A request that is longer is not sent. If an answer is longer, the library closes the connection,
-// and connects again. If the list of a lock's queue, or the data of the znode before ours, does
-// not fit, Lock retries, and does not return before its context ends. One name takes
-// about 40 bytes.
-//
-// So use it only if you trust every program that may create or write znodes in the lock's
-// directory. If a program creates a znode there whose path is about as long as the buffer, the library
-// reconnects as long as the session lives, or it panics, and the process ends.
-func WithBuffer(size int) Option {
-	return func(s *Session) { s.client.buffer = size }
-}
+// longestLabel is in bytes.
+const longestLabel = 1 << 10
 
 // apply sets the options, and refuses those that cannot work.
 func (s *Session) apply(options []Option) error {
@@ -104,9 +85,10 @@ func (s *Session) apply(options []Option) error {
 		}
 		option(s)
 	}
-	buffer := s.client.buffer
-	badBuffer := buffer < smallestBuffer || buffer > largestBuffer
+	isBadDigest := func(l login) bool { return l.scheme == "digest" && !bytes.Contains(l.auth, []byte(":")) }
 	switch {
+	case slices.ContainsFunc(s.logins, isBadDigest):
+		return errors.New(`a login with the scheme "digest" has no colon: want name:password`)
 	case s.client.dial == nil:
 		return errors.New("the dialer is nil: give one, or leave WithDialer out")
 	case s.log.log == nil:
@@ -115,9 +97,6 @@ func (s *Session) apply(options []Option) error {
 		return errors.New("the ACL is empty, which the servers refuse: give one, or leave WithACL out")
 	case len(s.label) > longestLabel:
 		return fmt.Errorf("a label of %d bytes: want at most %d", len(s.label), longestLabel)
-	case buffer != 0 && badBuffer:
-		return fmt.Errorf("a buffer of %d bytes: give %d to %d, or leave WithBuffer out",
-			buffer, smallestBuffer, largestBuffer)
 	}
 	return nil
 }

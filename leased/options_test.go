@@ -2,6 +2,7 @@ package leased
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"net"
@@ -18,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/property"
-	"zklock/internal/wiretap"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
@@ -306,130 +306,14 @@ func TestALoginThatIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, `log in with the scheme "no-such-scheme"`)
 }
 
-// No connection, no hold: with WithoutLease a broken connection ends the hold at once. The holder makes no
-// write except its create and its delete. No other client acquires the lock before the holder's Unlock.
-func TestWithoutLease(t *testing.T) {
-	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
-		w = w.with(WithoutLease())
-		const timeout = 3 * zktest.MortalTimeout
-		a, b := w.joinAs(z, "A", property.Seat{Timeout: timeout}), w.other(z, "B")
-		a.Acquire().Release() // makes the directory
-		mark, begun := a.Tap.Mark(), time.Now()
-		turn := a.Acquire()
-		next := b.Start()
-		next.MustWait("A holds the lock")
-		z.Await("two timeouts to pass", func() bool { return time.Since(begun) > 2*timeout })
-		require.NoError(t, turn.Context().Err())
-		require.Equal(t, map[wiretap.Op]int{wiretap.Create: 1, wiretap.GetChildren: 1}, a.Requests(mark))
-
-		hello := a.Tap.HoldRequest(wiretap.Connect, 1)
-		a.Tap.HangUp()
-		zktest.AwaitChan(z, "A to be notified", turn.Context().Done())
-		requireReason(t, context.Cause(turn.Context()), ReasonDisconnected)
-		hello.Let()
-		next.MustWait("A's session lives")
-		require.ErrorIs(t, turn.Unlock(), ErrLost)
-		next.Release()
-
-		turn = a.Acquire() // on the new connection
-		next = b.Start()
-		next.MustWait("A holds the lock")
-		a.Tap.Silence() // the connection breaks only when the client gives it up
-		next.Acquired()
-		requireReason(t, context.Cause(turn.Context()), ReasonDisconnected)
-		a.Tap.Restore()
-	})
-}
-
-// Nothing that A sends arrives any more, and the server does not know. It sends A a notification, and then
-// nothing from the server arrives either. A's lease must not count from the notification, which is no answer:
-// the server may end the session a timeout after it last heard of A.
-func TestWithoutLeaseANotificationIsNoAnswer(t *testing.T) {
-	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
-		w = w.with(WithoutLease())
-		const timeout = 4 * zktest.MortalTimeout
-		var mute atomic.Bool
-		over := zktest.Over(func(c net.Conn) net.Conn { return halfDead{c, &mute, new(atomic.Int64)} })
-		a := w.joinAs(z, "A", property.Seat{Timeout: timeout, Through: over})
-		b := w.other(z, "B")
-		turn := a.Acquire()
-		_, _, _, err := a.GetW(z.Root)
-		require.NoError(t, err)
-		next := b.Start()
-		next.MustWait("A holds the lock")
-		mute.Store(true)
-		muteSince := time.Now()
-		z.Await("six tenths of the timeout to pass", func() bool { return time.Since(muteSince) > timeout*6/10 })
-		mark := a.Tap.Mark()
-		_, err = z.Observer().Set(z.Root, []byte("changed"), -1)
-		require.NoError(t, err)
-		z.Await("A to be notified, perhaps already, on a busy machine", func() bool {
-			return wiretap.Count(a.Tap.Since(mark)).Notifications == 1 || turn.Context().Err() != nil
-		})
-		a.Tap.Silence()
-		next.Acquired()
-		require.ErrorIs(t, context.Cause(turn.Context()), ErrLost, "B holds the lock, and A has not been notified")
-		requireReason(t, context.Cause(turn.Context()), ReasonDisconnected)
-	})
-}
-
-// halfDead is a connection. While it is mute, it drops what the client sends, and hides that the server has
-// closed it.
-type halfDead struct {
-	net.Conn
-	mute     *atomic.Bool
-	deadline *atomic.Int64 // of Read, in Unix nanoseconds
-}
-
-func (l halfDead) SetReadDeadline(t time.Time) error {
-	l.deadline.Store(t.UnixNano())
-	return l.Conn.SetReadDeadline(t)
-}
-
-func (l halfDead) Read(b []byte) (int, error) {
-	n, err := l.Conn.Read(b)
-	if err != nil && l.mute.Load() {
-		time.Sleep(time.Until(time.Unix(0, l.deadline.Load())))
-	}
-	return n, err
-}
-
-func (l halfDead) Write(b []byte) (int, error) {
-	if l.mute.Load() {
-		return len(b), nil
-	}
-	return l.Conn.Write(b)
-}
-
-// LeaseLeft is 0 without a connection, and at most nine tenths of the timeout with one.
-func TestTheLeaseLeftWithoutLease(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	const timeout = 3 * zktest.MortalTimeout
-	a := byMutex.with(WithoutLease()).joinAs(z, "A", property.Seat{Timeout: timeout})
-	s := session(a)
-	left := s.Stats().LeaseLeft
-	require.Positive(t, left)
-	require.LessOrEqual(t, left, fullLease(timeout))
-	a.Tap.Cut()
-	z.Await("A to see it", func() bool { return s.Stats().LeaseLeft == 0 })
-	z.AwaitExpiry(a.Client)
-	a.Tap.Restore()
-	z.Await("A to have another session", func() bool { return s.Stats().LeaseLeft > 0 })
-	require.NotEqual(t, a.ID, a.SessionID())
-	s.Close()
-	require.Zero(t, s.Stats().LeaseLeft)
-}
-
 // The directory of a lock is a container each time it is created. The server deletes it when it is empty.
-func TestWithContainers(t *testing.T) {
+func TestADirectoryIsAContainer(t *testing.T) {
 	t.Setenv("JAVA_TOOL_OPTIONS", "-Dznode.container.checkIntervalMs=200")
 	e, err := zkserver.StartEnsemble(t.Context(), 1)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, e.Stop()) })
 	z := zktest.NewOn(t, e.Server)
 	for _, w := range ways {
-		w = w.with(WithContainers())
 		a := w.joinAs(z, "A", property.Seat{Path: z.Root + "/orders/" + strings.ReplaceAll(w.name, " ", "")})
 		var tokens []int64
 		for range 2 {
@@ -448,12 +332,108 @@ func TestWithContainers(t *testing.T) {
 	require.True(t, exists, "what is above the directory stays")
 }
 
-// The session WithoutLease has all properties, except that a short break of the connection does not end the
-// hold.
-func TestThePropertiesWithoutLease(t *testing.T) {
-	t.Parallel()
-	for _, lock := range []property.Subject{byMutex.with(WithoutLease()).locks, byCohort.with(WithoutLease()).locks} {
-		lock.Name += ", without a lease"
-		property.Holds(t, lock, properties...)
+// With WithoutContainers the directory is an ordinary znode. So it is at a server that does not know containers: it
+// answers the create with the error "unimplemented", and closes the session.
+func TestADirectoryIsNoContainer(t *testing.T) {
+	for what, w := range map[string]*way{
+		"WithoutContainers":                      byMutex.with(WithoutContainers()),
+		"a server that does not know containers": byMutex,
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			z := zktest.New(t)
+			var unknown atomic.Int32
+			seat := property.Seat{Through: zktest.Over(func(c net.Conn) net.Conn { return ofAnOldServer{c, &unknown} })}
+			a := w.joinAs(z, "A", seat)
+			for range 2 {
+				a.Acquire().Release()
+				_, stat, err := z.Observer().Get(a.Path)
+				require.NoError(t, err)
+				require.Zero(t, stat.EphemeralOwner, "a container has an owner of its own")
+				require.NoError(t, z.Observer().Delete(a.Path, -1))
+			}
+			require.Equal(t, w == byMutex, unknown.Load() == 1, "one try to create a container")
+		})
 	}
+}
+
+// ofAnOldServer is a connection on which the request to create a container has a number that the server does not know.
+type ofAnOldServer struct {
+	net.Conn
+	unknown *atomic.Int32
+}
+
+func (c ofAnOldServer) Write(frame []byte) (int, error) {
+	const createContainer, unknown = 19, 4019
+	if len(frame) > 12 && binary.BigEndian.Uint32(frame[8:]) == createContainer {
+		c.unknown.Add(1)
+		binary.BigEndian.PutUint32(frame[8:], unknown)
+	}
+	return c.Conn.Write(frame)
+}
+
+// Locks lists what a session holds, and its calls that wait, with what they wait for.
+func TestLocksListsWhatAProcessHoldsAndWaitsFor(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a, b := w.joinAs(z, "A", property.Seat{Timeout: steadyTimeout}), w.with(WithLabel("b")).other(z, "B")
+		require.Empty(t, session(a).Locks())
+		other := w.at(z, a, z.Root+"/other")
+		first, second := b.Acquire(), other.Acquire()
+		waiting := a.Start()
+		waiting.MustWait("B holds the lock")
+		z.Await("B's label to be known", func() bool {
+			locks := session(a).Locks()
+			return len(locks) == 2 && locks[1].Behind != nil
+		})
+		locks := session(a).Locks()
+		require.Equal(t, []any{other.Path, true}, []any{locks[0].Path, locks[0].Holds})
+		require.Equal(t, []any{a.Path, false, "b"}, []any{locks[1].Path, locks[1].Holds, locks[1].Behind.Label})
+		require.Greater(t, locks[0].For, locks[1].For, "the longest first")
+		require.Equal(t, other.Path, session(a).Stats().OldestLock)
+		first.Release()
+		waiting.Release()
+		second.Release()
+		require.Empty(t, session(a).Locks())
+		require.Empty(t, session(a).Stats().OldestLock)
+	})
+}
+
+// WithOnLost names each lock that was lost, and the reason. A hook that blocks stops nothing.
+func TestAHookIsToldOfALoss(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		lost, done := make(chan string, 2), make(chan struct{})
+		hook := WithOnLost(func(path string, why *LostError) {
+			lost <- path + " " + string(why.Reason)
+			<-done
+		})
+		defer close(done)
+		a := w.with(hook).join(z, "A")
+		a.Acquire()
+		z.EndSession(a.Client)
+		require.Equal(t, a.Path+" expired", zktest.AwaitChan(z, "the hook to be called", lost))
+		a.Acquire().Release()
+		require.Empty(t, lost, "one hold was lost")
+	})
+}
+
+// Another kind of lock uses the same path. The log says so, once.
+func TestAnotherKindOfLockOnThePath(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		h := &heard{}
+		a, b := w.with(h.logger()).join(z, "A"), w.join(z, "B")
+		a.Acquire().Release()
+		require.NotContains(t, strings.Join(h.all(), ""), "another kind of lock")
+		name := a.Path + "/_c_0e4d9f8e-7a0b-4a52-9d2f-2f1f2d3c4b5a-latch-" // as Curator's LeaderLatch makes it
+		_, err := b.Create(name, []byte("a latch"), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		for range 3 {
+			a.Acquire().Release()
+		}
+		warns := func(line string) bool { return strings.Contains(line, "another kind of lock uses the same path") }
+		z.Await("a warning", func() bool { return slices.ContainsFunc(h.all(), warns) })
+		a.Session.Close()
+		once := slices.DeleteFunc(h.all(), func(line string) bool { return !warns(line) })
+		require.Len(t, once, 1)
+		require.Contains(t, once[0], "a latch")
+	})
 }

@@ -74,35 +74,57 @@ type place struct {
 // try is one call to Lock or TryLock, until it acquires the lock or gives up.
 type try struct {
 	s       *Session
-	ctx     context.Context        // when it ends, the call gives up
-	mayWait bool                   // for other clients, as Lock does
-	behind  atomic.Pointer[string] // the znode before ours, by a server's last answer; nil: there is none, or no answer
+	ctx     context.Context             // when it ends, the call gives up
+	dir     string                      // of the lock
+	mayWait bool                        // for other clients, as Lock does
+	behind  atomic.Pointer[LockedError] // what is before us, by a server's last answer; nil: nothing, or no answer
+	isFirst atomic.Bool                 // by a server's last answer, nothing is before us
 	begun   time.Time
 }
 
+// waiting is what waits: the calls to Lock that have not returned yet, and a write that they have in common. The
+// session's mutex guards it.
+type waiting struct {
+	tries  map[*try]bool
+	asking chan struct{} // askTogether's write, if one is under way: closed when it is answered
+}
+
+// oldest returns the call to Lock that has waited longest, or nil.
+func (w *waiting) oldest() (oldest *try) {
+	for t := range w.tries {
+		if oldest == nil || t.begun.Before(oldest.begun) {
+			oldest = t
+		}
+	}
+	return oldest
+}
+
 // newTry begins a call. The caller calls end when the call returns.
-func (s *Session) newTry(ctx context.Context, mayWait bool) (t *try, end func()) {
-	t = &try{s: s, ctx: ctx, mayWait: mayWait, begun: time.Now()}
+func (s *Session) newTry(ctx context.Context, dir string, mayWait bool) (t *try, end func()) {
+	t = &try{s: s, ctx: ctx, dir: dir, mayWait: mayWait, begun: time.Now()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tries[t] = true
+	s.waiting.tries[t] = true
 	return t, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.tries, t)
+		delete(s.waiting.tries, t)
 	}
 }
 
 // whyEnded returns why the call has given up, and for what it waited: another client, or a server.
 func (t *try) whyEnded() error {
 	err := whyEnded(t.ctx)
-	if behind := t.behind.Load(); behind != nil {
-		err = fmt.Errorf("%w: %w: %s", err, ErrLocked, *behind)
-	} else {
+	switch behind := t.behind.Load(); {
+	case behind != nil:
+		err = fmt.Errorf("%w: %w", err, behind)
+	case t.isFirst.Load():
+		err = fmt.Errorf("%w: %w", err, errTooFewAnswers)
+	default:
 		err = fmt.Errorf("%w: %w", err, ErrNoAnswer)
 	}
-	if !t.s.Stats().Connected {
-		err = fmt.Errorf("%w; there is no connection: %s", err, t.s.client.lastWords())
+	if why := t.s.whyNoConnection(); why != "" {
+		err = fmt.Errorf("%w; %s", err, why)
 	}
 	return err
 }
@@ -130,7 +152,7 @@ func (q *queue) enterOrAcquire(
 	if ctx.Err() != nil {
 		return nil, failed("lock", q.dir, endedBefore(ctx))
 	}
-	t, end := q.s.newTry(ctx, mayWait)
+	t, end := q.s.newTry(ctx, q.dir, mayWait)
 	defer end()
 	h, err := enterAgain(ctx, q, k)
 	if h == nil && err == nil {
@@ -347,27 +369,20 @@ func (q *queue) look(ownName string, owner int64) (node string, err error) {
 // another one. With an error it returns the place to leave; if there is nothing to delete, the place
 // has no node.
 func (q *queue) wait(t *try, mine place) (place, error) {
-	conn := q.s.Conn()
 	for t.ctx.Err() == nil {
 		// The lease is taken before the list, and our hold will depend on it. Suppose that
 		// our session ends right after the list. The list still has our znode, but
 		// the znode is deleted. A lease that was taken after the list would be that of the next
 		// session, and would look good. The lease that was taken before is over then, and a lease that
 		// has ended does not begin again.
-		current := q.s.takeLease()
+		current := q.s.takeLease(t.ctx)
 
-		names, stat, err := conn.Children(q.dir)
+		names, stat, err := q.s.conn.Children(q.dir)
 		if q.s.canRetry(err) {
 			pause()
 			continue
 		}
-		// Here no write is needed before the list. Our session has already seen our znode, in the
-		// create's answer or in find. A server that has not seen it yet refuses the session's connection. So
-		// this list is not older than the create: if our name is missing, our znode was deleted.
-		ownZnodeGone := err == nil && !slices.Contains(names, pathpkg.Base(mine.node))
-		sessionEnded := conn.SessionID() != mine.owner
-		directoryGone := errors.Is(err, zk.ErrNoNode)
-		if ownZnodeGone || sessionEnded || directoryGone {
+		if q.isGone(mine, names, err) {
 			mine, err = q.join(t, mine.kind)
 			if err != nil {
 				return place{}, err
@@ -377,31 +392,18 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 		if err != nil {
 			return mine, err // refused, or the session is closed
 		}
-		own, err := q.ownNumber(mine)
+		q.warnOfOthers(names)
+
+		isFirst, err := q.waitOnce(t, mine, names)
 		if err != nil {
 			return mine, err
 		}
-
-		watchesLost := q.s.watchesLost() // taken before the watch is set, since the watch can be lost from then on
-		before, gone, err := q.watchPredecessor(t, names, own, mine.kind)
-		if errors.Is(err, zk.ErrNoNode) {
-			continue // it was deleted meanwhile
-		}
-		if q.s.canRetry(err) {
-			pause()
+		if isFirst && q.s.isOver(current) {
+			// The session has ended, or no write was answered for too long. The next takeLease makes a write.
+			q.s.waitHalfATick(t.ctx)
 			continue
 		}
-		if err != nil {
-			return mine, err // this is a TryLock, and a client is before it; or refused
-		}
-		nobodyToWaitFor := before == ""
-		if nobodyToWaitFor {
-			t.behind.Store(nil)
-			if q.s.isOver(current) {
-				// The session has ended, or no write was answered for too long. The next takeLease makes a write.
-				q.s.waitHalfATick()
-				continue
-			}
+		if isFirst {
 			mine.lease = current
 			// The token is the zxid of the transaction that last changed the children. If we are a reader,
 			// other readers may still hold the lock, and their tokens may be equal to ours. All other
@@ -410,19 +412,57 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 			mine.token = stat.Pzxid
 			return mine, nil
 		}
-		if conn.SessionID() != mine.owner {
-			// When a session ends, the watches set in it fire. But if ours ended just before GetW, this
-			// watch was set in the next session. It has not fired, and our znode is deleted: do not wait.
-			continue
-		}
-		select {
-		case <-gone: // or the session has ended: the next round will see it
-		case <-watchesLost: // by a fault of the client library: the next round sets the watch again
-		case <-t.ctx.Done():
-		case <-q.s.done: // closed: the next request fails
-		}
 	}
 	return mine, t.whyEnded()
+}
+
+// isGone reports whether our znode was deleted, by hand or with its session. The names and the error are those of a
+// list that was answered.
+//
+// No write is needed before that list. Our session has already seen our znode, in the create's answer or in find. A
+// server that has not seen it yet refuses the session's connection. So the list is not older than the create: if our
+// name is missing, our znode was deleted.
+func (q *queue) isGone(mine place, names []string, listErr error) bool {
+	ownZnodeGone := listErr == nil && !slices.Contains(names, pathpkg.Base(mine.node))
+	sessionEnded := q.s.conn.SessionID() != mine.owner
+	directoryGone := errors.Is(listErr, zk.ErrNoNode)
+	return ownZnodeGone || sessionEnded || directoryGone
+}
+
+// waitOnce returns true if no znode in the list is left to wait for. Otherwise it waits for one of them, and then it is
+// time to list again. An error says that the server has refused a request, or that this is a TryLock and a client is
+// before it.
+func (q *queue) waitOnce(t *try, mine place, names []string) (isFirst bool, err error) {
+	own, err := q.ownNumber(mine)
+	if err != nil {
+		return false, err
+	}
+	watchesLost := q.s.watchesLost() // taken before the watch is set, since the watch can be lost from then on
+	before, gone, err := q.watchPredecessor(t, names, own, mine.kind)
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return false, nil // it was deleted meanwhile
+	case q.s.canRetry(err):
+		pause()
+		return false, nil
+	case err != nil:
+		return false, err
+	case before == "":
+		t.behind.Store(nil)
+		t.isFirst.Store(true)
+		return true, nil
+	case q.s.conn.SessionID() != mine.owner:
+		// When a session ends, the watches set in it fire. But if ours ended just before GetW, this
+		// watch was set in the next session. It has not fired, and our znode is deleted: do not wait.
+		return false, nil
+	}
+	select {
+	case <-gone: // or the session has ended: the next round will see it
+	case <-watchesLost: // by a fault of the client library: the next round sets the watch again
+	case <-t.ctx.Done():
+	case <-q.s.done: // closed: the next request fails
+	}
+	return false, nil
 }
 
 // watchPredecessor sets a watch on the znode that a client with this number has to wait for, and returns its
@@ -441,14 +481,15 @@ func (q *queue) watchPredecessor(
 			return "", nil, err
 		}
 		if isOwned := stat.EphemeralOwner != 0; isOwned {
-			who := fmt.Sprintf("%s, whose label is %.100q", before, label)
-			if sameSession := stat.EphemeralOwner == q.s.Conn().SessionID(); sameSession {
-				who += ", in this same session: " + howToLockAgain
+			who := &LockedError{
+				Znode:       q.dir + "/" + before,
+				Label:       string(label),
+				SameProcess: stat.EphemeralOwner == q.s.Conn().SessionID(),
 			}
 			if !t.mayWait {
-				return "", nil, fmt.Errorf("%w: %s", ErrLocked, who)
+				return "", nil, who
 			}
-			t.behind.Store(&who)
+			t.behind.Store(who)
 			return before, gone, nil
 		}
 		// No session owns this znode: it was created by hand. Look for the one before it.
@@ -460,7 +501,7 @@ func (q *queue) watchPredecessor(
 // znode was deleted meanwhile.
 func (q *queue) read(name string, watch bool) (label []byte, stat *zk.Stat, gone <-chan zk.Event, err error) {
 	if watch {
-		return q.s.Conn().GetW(q.dir + "/" + name)
+		return q.s.client.watch(q.dir + "/" + name)
 	}
 	label, stat, err = q.s.Conn().Get(q.dir + "/" + name)
 	return label, stat, nil, err
@@ -536,11 +577,14 @@ func (s *Session) makeDirectory(path string, create func(path string) error) err
 // createDirectory creates the directory of a lock. If it is a container, the server deletes it when it has been
 // empty for a while: so it may be missing more than once.
 func (s *Session) createDirectory(path string) error {
-	create, flag := s.conn.Create, int32(zk.FlagPersistent)
-	if s.containers {
-		create, flag = s.conn.CreateContainer, zk.FlagContainer
+	if !s.noContainers.Load() {
+		_, err := s.conn.CreateContainer(path, nil, zk.FlagContainer, s.acl)
+		if !hasCode(err, unimplemented) {
+			return err
+		}
+		s.noContainers.Store(true) // a server of 3.4 or older. It has also closed the session
 	}
-	_, err := create(path, nil, flag, s.acl)
+	_, err := s.conn.Create(path, nil, zk.FlagPersistent, s.acl)
 	return err
 }
 

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"math"
 	"net"
+	pathpkg "path"
+	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,20 +26,54 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A holds the lock and tries to lock it again, without a context of its hold. The error says how to do it. B gets no
-// such advice.
-func TestAHolderThatLocksAgainIsAdvised(t *testing.T) {
+// A refusal says who holds the lock, and whether it is this process, to errors.As and in its text. So does the error of
+// a Lock that gives up. It gives no advice: the usual case is two requests of one process.
+func TestARefusalNamesTheHolder(t *testing.T) {
 	eachLock(t, func(t *testing.T, z *zktest.Zoo, w *way) {
-		a, b := w.join(z, "A"), w.other(z, "B")
+		a, b := w.with(WithLabel("pod a")).join(z, "A"), w.other(z, "B")
 		held := a.Acquire()
+		znode := a.Path + "/" + a.Queue()[0]
+		inWords := pathpkg.Base(znode) + `, whose label is "pod a"`
+		givesUp := func(m *zktest.Member) error {
+			ctx, cancel := context.WithCancel(z.Ctx)
+			waiting := m.StartIn(ctx)
+			waiting.MustWait("A holds the lock")
+			cancel()
+			return waiting.Err()
+		}
+		_, tried := b.TryLock(z.Ctx)
+		for call, err := range map[string]error{"TryLock": tried, "Lock": givesUp(b)} {
+			var locked *LockedError
+			require.ErrorAs(t, err, &locked, call)
+			require.ErrorIs(t, err, ErrLocked, call)
+			require.Equal(t, LockedError{Znode: znode, Label: "pod a"}, *locked, call)
+			require.True(t, strings.HasSuffix(err.Error(), ": "+inWords), "%s: %v", call, err)
+		}
+
+		defer held.Release()
+		if w == byCohort {
+			return // A's own calls wait in the process: see the next test
+		}
+		z.Await("B, which has given up, to leave the queue", func() bool { return len(a.Queue()) == 1 })
 		_, err := a.TryLock(z.Ctx)
-		require.ErrorIs(t, err, ErrLocked)
-		require.ErrorContains(t, err, howToLockAgain)
-		_, err = b.TryLock(z.Ctx)
-		require.ErrorIs(t, err, ErrLocked)
-		require.NotContains(t, err.Error(), howToLockAgain)
-		held.Release()
+		var locked *LockedError
+		require.ErrorAs(t, err, &locked)
+		require.Equal(t, LockedError{Znode: znode, Label: "pod a", SameProcess: true}, *locked)
+		require.True(t, strings.HasSuffix(err.Error(), ": "+inWords+", in this same process"), "%v", err)
 	})
+}
+
+// A call that waits for another goroutine of its Cohort names no znode.
+func TestARefusalByTheProcesssOwnLine(t *testing.T) {
+	t.Parallel()
+	a := joinProcess(zktest.New(t), "A", WithLabel("pod a"))
+	held := a.Acquire()
+	_, err := a.cohort.TryLock(a.Ctx)
+	var locked *LockedError
+	require.ErrorAs(t, err, &locked)
+	require.Equal(t, LockedError{Label: "pod a", SameProcess: true}, *locked)
+	require.ErrorContains(t, err, `another goroutine of this process, whose label is "pod a"`)
+	held.Release()
 }
 
 func TestTryLockWaitsForNobody(t *testing.T) {
@@ -348,6 +385,93 @@ func TestAPlaceThatCannotBeMadeAnewEndsTheWait(t *testing.T) {
 	})
 }
 
+// Calls that give up behind a long hold leave one watch in the client library, however many they are. Two readers
+// of one session that wait for one writer share it, and both are notified.
+func TestAWatchIsShared(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := mutexes.Join(z, "A")
+	b := mutexes.Join(z, "B")
+	other := NewRWMutex(session(b), z.Root+"/shared")
+	hold := mustLock(t, NewRWMutex(session(a), z.Root+"/shared"), z.Ctx)
+	const calls = 20
+	for i := range calls {
+		ctx, cancel := context.WithCancel(z.Ctx)
+		mark := b.Tap.Mark()
+		go func() {
+			defer cancel()
+			z.Await("B to wait", func() bool { return b.Requests(mark)[wiretap.GetData] == 1 && session(b).shares() == 1 })
+		}()
+		_, err := other.RLock(ctx)
+		require.ErrorIs(t, err, context.Canceled, "call %d", i)
+	}
+	require.Equal(t, 1, watches(b.Conn), "watches in the client library")
+
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			h, err := other.RLock(z.Ctx)
+			if assert.NoError(t, err) {
+				assert.NoError(t, h.Unlock())
+			}
+		})
+	}
+	z.Await("both readers to wait", func() bool { return session(b).Stats().Waiting == 2 })
+	require.NoError(t, hold.Unlock())
+	readers.Wait()
+	z.Await("no watch to be left", func() bool { return watches(b.Conn) == 0 })
+}
+
+// shares returns how many watches the session has to share.
+func (s *Session) shares() int {
+	s.client.mu.Lock()
+	defer s.client.mu.Unlock()
+	return len(s.client.watches)
+}
+
+// watches returns how many watches the client library keeps.
+func watches(c *zk.Conn) (n int) {
+	conn := reflect.ValueOf(c).Elem()
+	lock := conn.FieldByName("watchersLock")
+	mu := (*sync.Mutex)(lock.Addr().UnsafePointer())
+	mu.Lock()
+	defer mu.Unlock()
+	for each := conn.FieldByName("watchers").MapRange(); each.Next(); {
+		n += each.Value().Len()
+	}
+	return n
+}
+
+// Many watches fire that no call waits for any more. They are dropped in time.
+func TestWatchesThatHaveFiredAreDropped(t *testing.T) {
+	t.Parallel()
+	c := &dummy(t, time.Hour).client
+	_, current := c.watchOn("/none")
+	for i := range 10_000 {
+		fired := make(chan zk.Event)
+		close(fired)
+		c.share(strconv.Itoa(i), fired, current)
+	}
+	require.Less(t, len(c.watches), 100)
+	fired := make(chan zk.Event)
+	close(fired)
+	c.share("/fired", fired, current)
+	gone, _ := c.watchOn("/fired")
+	require.Nil(t, gone, "a watch that has fired")
+	open := make(chan zk.Event)
+	c.share("/open", open, current)
+	gone, _ = c.watchOn("/open")
+	require.NotNil(t, gone)
+	c.mu.Lock()
+	c.loseWatches()
+	c.mu.Unlock()
+	c.share("/late", open, current)
+	for _, path := range []string{"/open", "/late"} {
+		gone, _ = c.watchOn(path)
+		require.Nil(t, gone, "the watch on %s, after watches were lost", path)
+	}
+}
+
 // A's znode gets an ACL that lets nobody read it. So B cannot watch it.
 func TestAWatchThatIsRefusedEndsTheWait(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
@@ -370,6 +494,23 @@ func TestACreateWithoutAReplyIsRepeatedWhenTheSessionHasExpired(t *testing.T) {
 		end()
 		holds(t, z, w, call)
 		require.NotEqual(t, a.ID, a.SessionID(), "A's session")
+		require.Len(t, a.Queue(), 1)
+	})
+}
+
+// Lock is called without a connection, and the session expires. The client library sends the create in the next
+// session. Lock finds that znode, and leaves none of its own behind.
+func TestACreateThatIsSentInTheNextSessionIsFound(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a := w.joinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout})
+		a.Acquire().Release() // makes the directory
+		hello := a.Tap.HoldRequest(wiretap.Connect, 1)
+		a.Tap.HangUp()
+		zktest.AwaitChan(z, "A to connect again", hello.Sprung())
+		call := a.Start()
+		z.AwaitExpiry(a.Client)
+		hello.Let()
+		holds(t, z, w, call)
 		require.Len(t, a.Queue(), 1)
 	})
 }
@@ -451,6 +592,25 @@ func TestAZnodeDeletedByHand(t *testing.T) {
 		holds(t, z, w, waiting) // with the znode that it has created instead
 		require.NoError(t, held.Context().Err(), "nobody asks the server, and so nobody knows")
 		require.ErrorIs(t, held.Unlock(), ErrLost)
+		waiting.Release()
+	})
+}
+
+// B waits. Its znode is deleted, and then the directory: B creates both again.
+func TestADirectoryDeletedByHand(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a, b := w.other(z, "A"), w.join(z, "B")
+		a.Acquire()
+		waiting := b.Start()
+		waiting.MustWait("A holds the lock")
+		lists := b.Tap.HoldRequest(wiretap.GetChildren, 1)
+		for _, node := range []string{b.Znode(), a.Znode()} {
+			require.NoError(t, z.Observer().Delete(node, -1))
+		}
+		zktest.AwaitChan(z, "B to ask for the list", lists.Sprung())
+		require.NoError(t, z.Observer().Delete(b.Path, -1))
+		lists.Let()
+		holds(t, z, w, waiting)
 		waiting.Release()
 	})
 }

@@ -10,9 +10,9 @@ type RWMutex struct {
 	q *queue
 }
 
-// NewRWMutex returns the lock whose directory is path, as NewMutex does. The children of this
-// directory that are named <guid>-__READ__<number> or <guid>-__WRIT__<number> are the queue. So Curator's
-// InterProcessReadWriteLock on the same path joins the same queue. A Mutex does not.
+// NewRWMutex returns the lock whose directory is path, as NewMutex does. The children of this directory that are
+// named _c_<guid>-__READ__<number> or _c_<guid>-__WRIT__<number> are the queue (the _c_ may be missing). So
+// Curator's InterProcessReadWriteLock on the same path joins the same queue. A Mutex does not.
 func NewRWMutex(s *Session, path string) *RWMutex {
 	return &RWMutex{q: &queue{s: s, dir: path, kinds: []kind{read, write}}}
 }

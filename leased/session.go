@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"os"
+	pathpkg "path"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,37 +30,24 @@ type Session struct {
 	work   sync.WaitGroup // what Close waits for
 
 	// As the options say.
-	log          *journal
-	label        []byte // the data of our znodes
-	acl          []zk.ACL
-	logins       []login
-	withoutLease bool
-	containers   bool
+	log    *journal
+	label  []byte // the data of our znodes
+	acl    []zk.ACL
+	logins []login
+
+	onLost func(path string, why *LostError) // see WithOnLost; may be nil
+
+	noContainers atomic.Bool // as WithoutContainers says, or since a server has said that it knows none
 
 	asked time.Duration // the timeout that the servers were asked for
-	taken atomic.Uint64
 
-	mu      sync.Mutex
-	id      int64         // of ZooKeeper's session; 0 while there is none
-	timeout time.Duration // as the servers have granted it
-	lease   *lease
-	timer   *time.Timer // fires when the lease is over
-	line    *wire       // the connection that the session uses; nil: there is none
-	lost    map[Reason]uint64
-	tries   map[*try]bool // calls to Lock that are under way
-	asking  chan struct{} // askTogether's write, if one is under way: closed when it is answered
-	closed  *LostError    // how it was closed
+	warnedOf sync.Map // directories with znodes of another kind of lock, of which there was a warning
 
-	// When the last connection was lost, the timer that warns of it, and whether it has warned.
-	disconnectedAt time.Time
-	outage         *time.Timer
-	warned         bool
-
-	// The last write and the last ping that were answered, and the ones before them. A write is kept only if
-	// it was sent a tick or more after the answer to the last one that was kept. lease.go explains what they
-	// prove.
-	lastWrite, writeBefore proof
-	lastPing, pingBefore   proof
+	mu         sync.Mutex // guards what follows
+	connection connection
+	leases     leases
+	waiting    waiting
+	closed     *LostError // how it was closed; nil: it is open
 }
 
 const (
@@ -130,14 +118,17 @@ func newSession(timeout time.Duration) *Session {
 		done:    make(chan struct{}),
 		log:     newJournal(slog.New(slog.DiscardHandler)),
 		asked:   timeout,
-		tries:   map[*try]bool{},
 		label:   hostAndPid(),
 		acl:     zk.WorldACL(zk.PermAll),
-		timeout: timeout,
-		lease:   &lease{},
-		lost:    map[Reason]uint64{},
+		leases:  leases{timeout: timeout, present: &lease{}, lost: map[Reason]uint64{}},
+		waiting: waiting{tries: map[*try]bool{}},
 	}
-	s.client = client{dial: dialEach(net.DefaultResolver.LookupHost), s: s, lostWatches: make(chan struct{})}
+	s.client = client{
+		dial:        dialEach(net.DefaultResolver.LookupHost),
+		s:           s,
+		lostWatches: make(chan struct{}),
+		watches:     map[string]<-chan zk.Event{},
+	}
 	return s
 }
 
@@ -182,7 +173,7 @@ func (s *Session) Conn() *zk.Conn { return s.conn }
 func (s *Session) Timeout() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.timeout
+	return s.leases.timeout
 }
 
 // Done returns a channel that is closed when the session is closed, by Close or through its
@@ -201,16 +192,25 @@ func (s *Session) close(how string) {
 	s.work.Wait()
 }
 
-// markClosed ends the lease for good, and stops what runs in the background.
+// markClosed ends the lease for good, and stops what runs in the background. When it returns, all holds are notified.
 func (s *Session) markClosed(how string) {
+	if l := s.endLastLease(lostClosed(how)); l != nil {
+		l.notified.Wait() // before done is closed: a caller that sees this finds every hold lost
+		close(s.done)
+	}
+	<-s.done
+}
+
+// endLastLease returns nil if the session was closed before.
+func (s *Session) endLastLease(why *LostError) *lease {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.isClosed() {
-		return
+	if s.closed != nil {
+		return nil
 	}
-	s.closed = lostClosed(how)
-	s.endLease(s.closed) // before done is closed: a caller that sees this finds every hold lost
-	close(s.done)
+	s.endLease(why)
+	s.closed = why
+	return s.leases.present
 }
 
 func (s *Session) isClosed() bool {
@@ -240,16 +240,16 @@ type Stats struct {
 	Longest time.Duration
 
 	// The present holds, all holds since Open, and those that were lost, also by closing the session.
-	// If a program has deleted a znode, Lost does not count it: the holder learns of it only at Unlock or Downgrade.
+	// If a program has deleted a znode, Lost does not count it: the holder learns of it only at Unlock.
 	Holds int
 	Taken uint64
 	Lost  map[Reason]uint64
 
-	// How long the oldest of Holds has been held. If it is large, the work may hang.
+	// How long the oldest of Holds has been held, and the path of its lock. If it is long, the work may hang.
 	LongestHold time.Duration
+	OldestLock  string
 
-	// How long the session can be relied on from now on. In a session WithoutLease it is 0 while there is no
-	// connection.
+	// How long the session can be relied on from now on.
 	LeaseLeft time.Duration
 }
 
@@ -260,25 +260,29 @@ func (s *Session) Stats() Stats {
 	defer s.mu.Unlock()
 	holds := 0
 	var longestHold time.Duration
-	for user := range s.lease.users {
+	oldestLock := ""
+	for user := range s.leases.present.users {
 		if user.hold != "" {
 			holds++
-			longestHold = max(longestHold, time.Since(user.begun))
+			if held := time.Since(user.begun); held > longestHold {
+				longestHold, oldestLock = held, pathpkg.Dir(user.hold)
+			}
 		}
 	}
 	var longest time.Duration
-	if oldest := s.oldestTry(); oldest != nil {
+	if oldest := s.waiting.oldest(); oldest != nil {
 		longest = time.Since(oldest.begun)
 	}
 	return Stats{
-		Connected:   s.line != nil,
-		Waiting:     len(s.tries),
+		Connected:   s.connection.wire != nil,
+		Waiting:     len(s.waiting.tries),
 		Longest:     longest,
 		Holds:       holds,
-		Taken:       s.taken.Load(),
-		Lost:        maps.Clone(s.lost),
+		Taken:       s.leases.taken,
+		Lost:        maps.Clone(s.leases.lost),
 		LongestHold: longestHold,
-		LeaseLeft:   max(time.Until(s.lease.until), 0),
+		OldestLock:  oldestLock,
+		LeaseLeft:   max(time.Until(s.leases.present.until), 0),
 	}
 }
 
@@ -286,7 +290,7 @@ func (s *Session) Stats() Stats {
 func (s *Session) run(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.isClosed() {
+	if s.closed != nil {
 		return false
 	}
 	s.work.Go(f)

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,6 +36,8 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 			"timeout 0s: want at least one host:port, and a timeout from 1ms to"},
 		{anywhere, -time.Second, WithDialer(net.DialTimeout), "timeout -1s: want"},
 		{anywhere, time.Microsecond, WithDialer(net.DialTimeout), "timeout 1µs: want"},
+		{anywhere, longestTimeout + 1, WithDialer(net.DialTimeout), "timeout 596h31m23.647000001s: want"},
+		{anywhere, time.Second, WithAuth("digest", []byte("name")), `"digest" has no colon: want name:password`},
 		{anywhere, math.MaxInt64, WithDialer(net.DialTimeout), "timeout 2562047h47m16.854775807s: want"},
 		{
 			[]string{""},
@@ -44,14 +47,15 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 		},
 		{[]string{"::1::"}, time.Second, WithDialer(net.DialTimeout), `the address "::1::": `},
 		{anywhere, time.Second, nil, "an option is nil: leave it out"},
-		{anywhere, time.Second, WithBuffer(-1), "a buffer of -1 bytes: give 32768 to 1073741824, or leave WithBuffer out"},
-		{anywhere, time.Second, WithBuffer(32767), "a buffer of 32767 bytes: give"},
-		{anywhere, time.Second, WithBuffer(math.MaxInt), "a buffer of 9223372036854775807 bytes: give"},
 		{anywhere, time.Second, WithDialer(nil), "the dialer is nil: give one, or leave WithDialer out"},
 	} {
 		_, err := Open(t.Context(), c.servers, c.timeout, c.option)
 		require.ErrorContains(t, err, c.says)
 	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err := Open(ended, []string{"127.0.0.1:1"}, longestTimeout)
+	require.ErrorContains(t, err, "no session after", "the longest timeout")
 }
 
 // None of these addresses is a ZooKeeper server. The error of Open says what it found there. Each Open takes
@@ -132,7 +136,7 @@ func TestAClosedSession(t *testing.T) {
 	z := zktest.New(t)
 	s, err := Open(t.Context(), z.Servers(), zktest.SessionTimeout)
 	require.NoError(t, err)
-	lease := s.takeLease()
+	lease := s.takeLease(context.Background())
 	lost := make(chan struct{})
 	stop := s.useLease(lease, &leaseUser{lose: func(*LostError) { close(lost) }})
 	waiting, closed := make(chan struct{}), make(chan struct{})
@@ -167,13 +171,13 @@ func TestAClosedSession(t *testing.T) {
 		require.False(t, s.canRetry(err), "closed, and to be tried again: %v", err)
 	}
 	require.NoError(t, s.write(func() error { return nil }))
-	require.True(t, s.isOver(s.takeLease()), "closed, and a write's answer begins a lease")
+	require.True(t, s.isOver(s.takeLease(context.Background())), "closed, and a write's answer begins a lease")
 	require.False(t, s.run(func() { t.Error("closed, and begins something") }))
 	require.Equal(t, zktest.SessionTimeout, s.Timeout())
 	stop()
 	stop()
 	told := 0
-	s.useLease(s.takeLease(), &leaseUser{lose: func(*LostError) { told++ }})()
+	s.useLease(s.takeLease(context.Background()), &leaseUser{lose: func(*LostError) { told++ }})()
 	require.Equal(t, 1, told, "how often a hold is notified whose lease was over when it began")
 	s.Close()
 	_, _, err = s.Conn().Exists(z.Root)
@@ -191,7 +195,7 @@ func TestAWaiterWhoseLeaseRanOutGetsAGoodHold(t *testing.T) {
 	waiting := a.Start()
 	waiting.MustWait("B holds the lock")
 	s := session(a)
-	node, lease := a.Znode(), s.takeLease()
+	node, lease := a.Znode(), s.takeLease(context.Background())
 	asks := a.Tap.HoldRequest(wiretap.GetChildren, 1)
 	held.Release()
 	zktest.AwaitChan(z, "A to ask for the list", asks.Sprung())
@@ -330,6 +334,99 @@ func TestAConnectionClosedByItsUserClosesTheSession(t *testing.T) {
 	theirs.Release()
 }
 
+// After an interruption A's session lives, and its lease is over: another one takes a tick or more. The lock is free. A
+// TryLock that gives up meanwhile says why, and leaves no znode that would refuse the lock to others.
+func TestATryWithoutALeaseLeavesNothing(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	const told = 10 * zktest.MortalTimeout
+	a := mutexes.JoinAs(z, "A", property.Seat{Through: zktest.Handshake{Tell: told}.Through})
+	s, lock := session(a), NewMutex(session(a), a.Path)
+	hold := mustLock(t, lock, z.Ctx)
+	require.NoError(t, hold.Unlock())
+	s.interrupt()
+	ctx, cancel := context.WithCancel(z.Ctx)
+	mark := a.Tap.Mark()
+	go func() {
+		defer cancel()
+		z.Await("A to look for the second time", func() bool { return a.Requests(mark)[wiretap.GetChildren] >= 3 })
+	}()
+	_, err := lock.TryLock(ctx)
+	require.ErrorIs(t, err, ErrNoAnswer)
+	require.NotErrorIs(t, err, ErrLocked)
+	require.ErrorContains(t, err, "the lock is free, and too few answers have come yet to rely on the session")
+	require.NotContains(t, err.Error(), "no server has answered")
+	begun := time.Now()
+	z.Await("A's znode to go", func() bool { return len(a.Queue()) == 0 })
+	require.Less(t, time.Since(begun), longestTick(told)/2, "and not only when A would have looked again")
+}
+
+// interrupt makes the session what it is after a long interruption: no lease, and nothing that proves one.
+func (s *Session) interrupt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leases.present.until, s.leases.lastWrite, s.leases.writeBefore = time.Time{}, proof{}, proof{}
+	s.leases.lastPing, s.leases.pingBefore = proof{}, proof{}
+}
+
+// A has waited for B, and is the first in the queue now, without a lease. When A gives up, its error does not name B.
+func TestALockWithoutALeaseNamesNobody(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := mutexes.JoinAs(z, "A", property.Seat{Through: zktest.Handshake{Tell: 10 * zktest.MortalTimeout}.Through})
+	held := mutexes.Join(z, "B").Acquire()
+	ctx, cancel := context.WithCancel(z.Ctx)
+	defer cancel()
+	waiting := lock(a, ctx)
+	waiting.MustWait("B holds the lock")
+	session(a).interrupt()
+	mark := a.Tap.Mark()
+	held.Release()
+	z.Await("A to look for the second time", func() bool { return a.Requests(mark)[wiretap.GetChildren] >= 2 })
+	cancel()
+	require.ErrorIs(t, waiting.Err(), ErrNoAnswer)
+	require.NotErrorIs(t, waiting.Err(), ErrLocked)
+}
+
+// A server answers the handshake of A's old session with a new session, instead of saying that the old one has
+// expired. A waits for a watch of the old session, and has no znode in the new one: it queues up again.
+func TestAWaiterWhoseSessionIsReplacedQueuesUpAgain(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	held := mutexes.Join(z, "B").Acquire()
+	var anew atomic.Bool
+	a := mutexes.JoinAs(z, "A", property.Seat{Through: zktest.Over(func(c net.Conn) net.Conn { // on each connection
+		return &forgetful{Conn: c, anew: &anew}
+	})})
+	waiting := a.Start()
+	waiting.MustWait("B holds the lock")
+	old, mark := a.SessionID(), a.Tap.Mark()
+	anew.Store(true)
+	a.Tap.HangUp()
+	z.Await("A to have another session", func() bool { return a.SessionID() != old && a.SessionID() != 0 })
+	z.Await("A to queue up again", func() bool { return a.Requests(mark)[wiretap.Create] == 1 })
+	held.Release()
+	_ = waiting.Cancel()
+}
+
+// forgetful is a connection that may ask for a new session in each handshake.
+type forgetful struct {
+	net.Conn
+	anew  *atomic.Bool
+	wrote bool
+}
+
+func (c *forgetful) Write(frame []byte) (int, error) {
+	if !c.wrote && c.anew.Load() { // length, version, last zxid, timeout, session, password
+		frame = slices.Clone(frame)
+		clear(frame[8:16])
+		clear(frame[20:28])
+		clear(frame[32:])
+	}
+	c.wrote = true
+	return c.Conn.Write(frame)
+}
+
 // B holds the lock, and A's connection breaks right after the list that shows this to A. A's client library
 // has not sent A's getData yet, and sends it in A's next session, which has no znode. A watch set in that way
 // would wait without a place in the queue. Whether the library still sends the getData depends on timing, so
@@ -395,20 +492,20 @@ func TestTheLeaseHasMonotonicTimesOnly(t *testing.T) {
 			return !p.isNone()
 		}
 	}
-	z.Await("two pings to be answered", has(&s.pingBefore))
+	z.Await("two pings to be answered", has(&s.leases.pingBefore))
 	a.Acquire()
-	z.Await("two writes to be answered, a tick apart", has(&s.writeBefore))
+	z.Await("two writes to be answered, a tick apart", has(&s.leases.writeBefore))
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for what, at := range map[string]time.Time{
-		"the end of the lease": s.lease.until,
-		"ping, sent":           s.lastPing.sent,
-		"ping, answered":       s.lastPing.answered,
-		"write 1, sent":        s.writeBefore.sent,
-		"write 1, answered":    s.writeBefore.answered,
-		"write 2, sent":        s.lastWrite.sent,
-		"write 2, answered":    s.lastWrite.answered,
+		"the end of the lease": s.leases.present.until,
+		"ping, sent":           s.leases.lastPing.sent,
+		"ping, answered":       s.leases.lastPing.answered,
+		"write 1, sent":        s.leases.writeBefore.sent,
+		"write 1, answered":    s.leases.writeBefore.answered,
+		"write 2, sent":        s.leases.lastWrite.sent,
+		"write 2, answered":    s.leases.lastWrite.answered,
 	} {
 		require.Contains(t, at.String(), " m=", "%s: the monotonic reading, as Go prints it", what)
 	}

@@ -55,10 +55,9 @@ func logged(t *testing.T, server *zkserver.Peer) (size int) {
 	return size
 }
 
-// operations.md says what a session costs the servers: the create and the delete of each hold; while it holds
+// costs.md says what a session costs the servers: the create and the delete of each hold; while it holds
 // a lock, one write in each fifth of its timeout, as long as answers arrive soon; and one write after a wait
-// that was longer than that fifth. A session that waits, or holds nothing, makes none, and with WithoutLease
-// no session does. Each write is a transaction, and there are no others, so the servers' counts show it.
+// that was longer than that fifth. A session that waits, or holds nothing, makes none. Each write is a transaction, and there are no others, so the servers' counts show it.
 func TestOnlyHoldersWriteOnceInEachFifthOfTheTimeOut(t *testing.T) {
 	t.Parallel()
 	_, leader, _ := zktest.ThreeServers(t)
@@ -73,22 +72,21 @@ func onlyHoldersWrite(t *testing.T, leader *zkserver.Peer, timeout time.Duration
 	t.Helper()
 	z := zktest.NewOn(t, leader.Server)
 	seat := func(path string) property.Seat { return property.Seat{Timeout: timeout, Path: z.Root + "/" + path} }
-	var holders, withoutLease, waiters, idle []*zktest.Member
+	var holders, waiters, idle []*zktest.Member
 	for i := range ofAKind {
-		path, other := fmt.Sprintf("leased-%d", i), fmt.Sprintf("without-%d", i)
+		path := fmt.Sprintf("leased-%d", i)
 		holders = append(holders, byMutex.joinAs(z, "a holder", seat(path)))
-		withoutLease = append(withoutLease, byMutex.with(WithoutLease()).joinAs(z, "a holder without a lease", seat(other)))
 		waiters = append(waiters, byMutex.joinAs(z, "a waiter", seat(path)))
 		idle = append(idle, byMutex.joinAs(z, "an idle client", seat(path)))
 	}
 	defer func() {
-		for _, m := range slices.Concat(holders, withoutLease, waiters, idle) { // they must not write during the next try
+		for _, m := range slices.Concat(holders, waiters, idle) { // they must not write during the next try
 			m.Close()
 		}
 	}()
 	before, begun := transactions(t, leader), time.Now()
 	var turns, waiting []*zktest.Turn
-	for _, m := range append(holders, withoutLease...) {
+	for _, m := range holders {
 		turns = append(turns, m.Acquire())
 	}
 	for _, m := range waiters {
@@ -106,10 +104,6 @@ func onlyHoldersWrite(t *testing.T, leader *zkserver.Peer, timeout time.Duration
 		if err := turn.Unlock(); err != nil {
 			return err
 		}
-		isWaitedFor := i < len(waiting)
-		if !isWaitedFor {
-			continue
-		}
 		if err := waiting[i].Unlock(); err != nil { // it holds the lock only for a moment
 			return err
 		}
@@ -123,7 +117,6 @@ func onlyHoldersWrite(t *testing.T, leader *zkserver.Peer, timeout time.Duration
 	made := 0
 	for _, of := range []kindOfClient{
 		{"hold", holders, withDirectory, unlockAndThreeFifths, unlockAndTwoMore + fifths},
-		{"hold, without a lease", withoutLease, withDirectory, 1, 1},
 		{"wait", waiters, 1, 1, 2},
 		{"do nothing", idle, 0, 0, 0},
 	} {
@@ -173,7 +166,7 @@ func (k kindOfClient) writes(t *testing.T) (made int, wrong error) {
 	return creates + deletes, nil
 }
 
-// This measures the table in operations.md, "Writes during a hold". Each write that changes nothing is a transaction.
+// This measures the table in costs.md, "Writes during a hold". Each write that changes nothing is a transaction.
 // This many sessions each hold a lock for two of their timeouts, and the servers count.
 func TestTheTableOfWrites(t *testing.T) {
 	const variable = "ZKLOCK_COSTS"
@@ -184,8 +177,8 @@ func TestTheTableOfWrites(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, e.Stop()) })
 	leader, followers := zktest.Roles(t, e)
-	measure := func(sessions int, timeout time.Duration, options ...Option) {
-		held := holdOneEach(t, e, sessions, timeout, options...)
+	measure := func(sessions int, timeout time.Duration) {
+		held := holdOneEach(t, e, sessions, timeout)
 		before, sizeBefore, begun := transactions(t, leader), logged(t, followers[0]), time.Now()
 		time.Sleep(2 * timeout) // this is a measurement
 		writes, size, took := transactions(t, leader)-before, logged(t, followers[0])-sizeBefore, time.Since(begun)
@@ -206,11 +199,10 @@ func TestTheTableOfWrites(t *testing.T) {
 			measure(sessions, timeout)
 		}
 	}
-	measure(1000, 10*time.Second, WithoutLease())
 }
 
 // holdOneEach opens sessions, spread over the servers. Each of them holds a lock of its own.
-func holdOneEach(t *testing.T, e *zkserver.Ensemble, sessions int, timeout time.Duration, options ...Option) []*Hold {
+func holdOneEach(t *testing.T, e *zkserver.Ensemble, sessions int, timeout time.Duration) []*Hold {
 	t.Helper()
 	held := make([]*Hold, sessions)
 	errs := make([]error, sessions)
@@ -219,7 +211,7 @@ func holdOneEach(t *testing.T, e *zkserver.Ensemble, sessions int, timeout time.
 		var all sync.WaitGroup
 		for i := from; i < min(from+atATime, sessions); i++ {
 			all.Go(func() {
-				s, err := Open(t.Context(), e.Servers(), timeout, options...)
+				s, err := Open(t.Context(), e.Servers(), timeout)
 				if err == nil {
 					t.Cleanup(s.Close)
 					held[i], err = NewMutex(s, fmt.Sprintf("/locks/%d", i)).Lock(t.Context())

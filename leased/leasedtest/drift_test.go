@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -32,7 +33,6 @@ type sharedLock interface {
 	lock
 	RLock(context.Context) (*leased.Hold, error)
 	TryRLock(context.Context) (*leased.Hold, error)
-	Downgrade(context.Context, *leased.Hold) (*leased.Hold, error)
 }
 
 type election interface {
@@ -58,7 +58,7 @@ type process struct {
 type story struct {
 	t    *testing.T
 	ctx  context.Context
-	join func(label string, options ...leased.Option) *process
+	join func(label string, through ...func(zk.Dialer) zk.Dialer) *process
 	says []string
 }
 
@@ -71,9 +71,12 @@ func inWords(err error) string {
 		return "ok"
 	}
 	words := ""
+	var locked *leased.LockedError
+	if errors.As(err, &locked) {
+		words = fmt.Sprintf("by %s, same process %t: %s", locked.Label, locked.SameProcess, withoutPaths(err.Error()))
+	}
 	for _, known := range []error{
 		leased.ErrLocked, leased.ErrNoAnswer, leased.ErrNotHeld, leased.ErrLost, leased.ErrUpgrade,
-		leased.ErrNotDowngraded,
 		context.Canceled, context.DeadlineExceeded,
 	} {
 		if errors.Is(err, known) {
@@ -92,6 +95,16 @@ func inWords(err error) string {
 	}
 	return words
 }
+
+// withoutPaths leaves out what differs between a lock over ZooKeeper and one in memory: the path and the numbers.
+func withoutPaths(text string) string {
+	return znodeName.ReplaceAllString(lockPath.ReplaceAllString(text, "lock PATH: "), "GUID-$1NUMBER")
+}
+
+var (
+	lockPath  = regexp.MustCompile(`lock \S+: `)
+	znodeName = regexp.MustCompile(`_c_[0-9a-f]{16}-(lock-|__READ__|__WRIT__)[0-9]{10}`)
+)
 
 // take calls a method that takes a lock, and records what it returns.
 func (s *story) take(call string, lock func(context.Context) (*leased.Hold, error), ctx context.Context) *leased.Hold {
@@ -253,28 +266,33 @@ var stories = map[string]func(*story){
 		s.say("c unlocks", writer.Unlock())
 		s.say("a unlocks", s.end("a reads", behind).Unlock())
 	},
-	"a writer becomes a reader": func(s *story) {
-		a, b, c := s.join("a"), s.join("b"), s.join("c")
-		writer := s.take("a writes", a.rwmutex.Lock, s.ctx)
-		reading := s.begin(b.rwmutex, b.rwmutex.RLock, s.ctx)
-		writing := s.begin(c.rwmutex, c.rwmutex.Lock, s.ctx)
-		reader, err := a.rwmutex.Downgrade(s.ctx, writer)
-		s.say("a downgrades", err)
-		s.context(writer)
-		s.context(reader)
-		s.say(fmt.Sprintf("the same token: %t", reader.Token() == writer.Token()), nil)
-		beside := s.end("b reads", reading)
-		s.waits("c", writing)
-		s.says = append(s.says, s.queue(a.rwmutex)...)
-		_, err = a.rwmutex.Downgrade(s.ctx, reader)
-		s.say("a downgrades a reader's hold", err)
-		s.say("the writer's hold is over", writer.Unlock())
-		s.say("a and b unlock", errors.Join(reader.Unlock(), beside.Unlock()))
-		last := s.end("c writes", writing)
-		c.lose(leased.ReasonDeleted)
-		_, err = c.rwmutex.Downgrade(s.ctx, last)
-		s.say("c, whose znode was deleted, downgrades", err)
-		s.say("and nothing is due", last.Unlock())
+	"two requests of one process": func(s *story) {
+		a := s.join("a")
+		hold := s.take("one request", a.mutex.Lock, s.ctx)
+		s.take("another request tries", a.mutex.TryLock, s.ctx)
+		s.take("another request tries the other lock", a.rwmutex.TryRLock, s.ctx)
+		s.say("the first one unlocks", hold.Unlock())
+		s.take("and tries to write", a.rwmutex.TryLock, s.ctx)
+	},
+	"Do": func(s *story) {
+		a := s.join("a")
+		var work context.Context
+		do := a.mutex.(interface {
+			Do(context.Context, func(context.Context, *leased.Hold) error) error
+		}).Do
+		s.say("a does its work, and fails", do(s.ctx, func(ctx context.Context, hold *leased.Hold) error {
+			work = ctx
+			s.say(fmt.Sprintf("with a token: %t", hold.Token() > 0), nil)
+			return errors.New("the work has failed")
+		}))
+		s.say("the context of the work", context.Cause(work))
+		s.say("a is given no work", do(s.ctx, nil))
+		s.say("a loses the lock", do(s.ctx, func(ctx context.Context, _ *leased.Hold) error {
+			a.lose(leased.ReasonExpired)
+			<-ctx.Done()
+			return nil
+		}))
+		s.says = append(s.says, s.queue(a.mutex)...)
 	},
 	"a Mutex does not see an RWMutex": func(s *story) {
 		a, b := s.join("a"), s.join("b")
@@ -282,10 +300,11 @@ var stories = map[string]func(*story){
 		s.say("unlock", errors.Join(one.Unlock(), other.Unlock()))
 	},
 	"told of a loss, and the others wait for Unlock": func(s *story) {
-		a, b := s.join("a", leased.WithoutLease()), s.join("b") // so that the session outlives the loss
+		const believed = zktest.MortalTimeout // by a: the servers keep the session for longer
+		a, b := s.join("a", zktest.Handshake{Tell: believed}.Through), s.join("b")
 		hold := s.take("a", a.mutex.Lock, s.ctx)
 		waiting := s.begin(b.mutex, b.mutex.Lock, s.ctx)
-		a.lose(leased.ReasonDisconnected)
+		a.lose(leased.ReasonLeaseOver)
 		s.told(hold)
 		s.take("a within", a.mutex.Lock, hold.Context(context.WithoutCancel(hold.Context(s.ctx))))
 		s.waits("b", waiting)
@@ -384,12 +403,12 @@ func TestLeasedtestAnswersAsLeasedDoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			z := zktest.New(t)
-			real := &story{t: t, ctx: z.Ctx, join: func(label string, options ...leased.Option) *process {
-				return overZooKeeper(t, z, label, options...)
+			real := &story{t: t, ctx: z.Ctx, join: func(label string, through ...func(zk.Dialer) zk.Dialer) *process {
+				return overZooKeeper(t, z, label, through...)
 			}}
 			tell(real)
 			var servers leasedtest.Servers
-			fake := &story{t: t, ctx: z.Ctx, join: func(label string, _ ...leased.Option) *process {
+			fake := &story{t: t, ctx: z.Ctx, join: func(label string, _ ...func(zk.Dialer) zk.Dialer) *process {
 				return inMemory(&servers, label)
 			}}
 			tell(fake)
@@ -409,12 +428,16 @@ func inMemory(servers *leasedtest.Servers, label string) *process {
 	}
 }
 
-func overZooKeeper(t *testing.T, z *zktest.Zoo, label string, options ...leased.Option) *process {
+func overZooKeeper(
+	t *testing.T, z *zktest.Zoo, label string, through ...func(zk.Dialer) zk.Dialer,
+) *process {
 	var s *leased.Session
 	client := z.ConnectWith(label, func(dial zk.Dialer) (*zk.Conn, func(), error) {
+		for _, change := range through {
+			dial = change(dial)
+		}
 		var err error
-		s, err = leased.Open(z.Ctx, z.Servers(), zktest.SessionTimeout,
-			append(options, leased.WithDialer(dial), leased.WithLabel(label))...)
+		s, err = leased.Open(z.Ctx, z.Servers(), zktest.SessionTimeout, leased.WithDialer(dial), leased.WithLabel(label))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -428,8 +451,10 @@ func overZooKeeper(t *testing.T, z *zktest.Zoo, label string, options ...leased.
 		election: leased.NewElection(s, path),
 		lose: func(why leased.Reason) {
 			switch why {
-			case leased.ReasonDisconnected:
-				client.Tap.HangUp()
+			case leased.ReasonLeaseOver:
+				client.Tap.Silence()
+				z.Await("the lease to be over", func() bool { return s.Stats().Lost[why] > 0 })
+				client.Tap.Restore()
 			case leased.ReasonExpired:
 				z.EndSession(client)
 			case leased.ReasonDeleted:
@@ -491,7 +516,7 @@ func methods(of any) map[string]string {
 func TestLoseForEachReason(t *testing.T) {
 	t.Parallel()
 	reasons := []leased.Reason{
-		leased.ReasonLeaseOver, leased.ReasonExpired, leased.ReasonClosed, leased.ReasonDeleted, leased.ReasonDisconnected,
+		leased.ReasonLeaseOver, leased.ReasonExpired, leased.ReasonClosed, leased.ReasonDeleted,
 	}
 	for _, why := range reasons {
 		var servers leasedtest.Servers
@@ -506,6 +531,6 @@ func TestLoseForEachReason(t *testing.T) {
 		require.Equal(t, why, lost.Reason)
 	}
 	slices.Sort(reasons)
-	require.Len(t, slices.Compact(reasons), 5)
+	require.Len(t, slices.Compact(reasons), 4)
 	require.Panics(t, func() { new(leasedtest.Servers).Open("a").Lose("a whim") })
 }

@@ -12,7 +12,7 @@ import (
 // locker is what ship needs of a lock. The program gives it a *leased.Mutex, and its unit tests a
 // *leasedtest.Mutex.
 type locker interface {
-	Lock(context.Context) (*leased.Hold, error)
+	Do(context.Context, func(ctx context.Context, hold *leased.Hold) error) error
 }
 
 var (
@@ -21,20 +21,16 @@ var (
 )
 
 // ship is the code under test: two writes, which only one process may make at a time.
-func ship(ctx context.Context, lock locker, write func(order string, token int64)) (err error) {
-	hold, err := lock.Lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, hold.Unlock()) }()
-	held := hold.Context(ctx)
-	for _, order := range []string{"first", "second"} {
-		if held.Err() != nil {
-			return context.Cause(held)
+func ship(ctx context.Context, lock locker, write func(order string, token int64)) error {
+	return lock.Do(ctx, func(ctx context.Context, hold *leased.Hold) error {
+		for _, order := range []string{"first", "second"} {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			write(order, hold.Token())
 		}
-		write(order, hold.Token())
-	}
-	return nil
+		return nil
+	})
 }
 
 func Example() {
@@ -75,6 +71,6 @@ func ExampleServers_Open() {
 	_, err = leasedtest.NewMutex(here, "/locks/orders").TryLock(ctx)
 	fmt.Println(err)
 	// Output:
-	// leased: lock /locks/orders: another caller holds the lock, or is queued before this one: there
+	// leased: lock /locks/orders: another caller holds the lock, or is queued before this one: _c_0000000000000001-lock-0000000001, whose label is "there"
 	// <nil>
 }

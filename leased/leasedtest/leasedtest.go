@@ -30,22 +30,8 @@ import (
 	"zklock/leased/internal/inmemory"
 )
 
-// door has the methods of inmemory.Leased. The file inmemory.go of package leased says what they do.
-var door = inmemory.Leased.(interface {
-	NewSession(timeout time.Duration) *leased.Session
-	Take(ctx context.Context, s *leased.Session, dir string, reads, shared bool,
-		stand func() (inmemory.Place, error)) (*leased.Hold, error)
-	Downgrade(ctx context.Context, s *leased.Session, dir string, h *leased.Hold,
-		exchange func(znode string) (inmemory.Place, error)) (*leased.Hold, error)
-	Campaign(ctx context.Context, lock func(context.Context) (*leased.Hold, error),
-		lead func(ctx context.Context, token int64) error) error
-	MayList(ctx context.Context, s *leased.Session, dir string) error
-	Lease(s *leased.Session) any
-	GivenUp(ctx context.Context, s *leased.Session, behind string) error
-	LoseHolds(s *leased.Session, why leased.Reason)
-	Lost(why leased.Reason) error
-	Close(s *leased.Session)
-})
+// door opens what leased does not export.
+var door = leased.InMemory(inmemory.Key{})
 
 // Timeout is what Session.Timeout returns. Nothing takes so long here.
 const Timeout = 10 * time.Second
@@ -65,17 +51,16 @@ func (z *Servers) Open(label string) *Session {
 
 // Lose makes the session lose its holds for this reason:
 //
-//   - leased.ReasonLeaseOver, leased.ReasonDisconnected: the contexts of the holds end. No other client acquires
-//     the lock before Unlock.
+//   - leased.ReasonLeaseOver: the contexts of the holds end. No other client acquires the lock before Unlock.
 //   - leased.ReasonExpired: the contexts of the holds end, and then the next clients acquire the locks. Calls of
 //     this session that wait start again at the end of the queue.
-//   - leased.ReasonDeleted: the next clients acquire the locks. The holders learn of it only at Unlock or Downgrade.
+//   - leased.ReasonDeleted: the next clients acquire the locks. The holders learn of it only at Unlock.
 //   - leased.ReasonClosed: the same as Close.
 //
 // Afterwards the session can acquire locks again, unless it is closed.
 func (s *Session) Lose(why leased.Reason) {
 	switch why {
-	case leased.ReasonLeaseOver, leased.ReasonDisconnected:
+	case leased.ReasonLeaseOver:
 		door.LoseHolds(s.session, why)
 	case leased.ReasonExpired:
 		s.servers.expire(s)
@@ -108,6 +93,9 @@ func (s *Session) Stats() leased.Stats {
 	return stats
 }
 
+// Locks is like that of a leased.Session.
+func (s *Session) Locks() []leased.LockState { return s.session.Locks() }
+
 // Mutex stands for a leased.Mutex, and for a leased.Cohort.
 type Mutex struct{ q queue }
 
@@ -122,6 +110,11 @@ func (m *Mutex) Lock(ctx context.Context) (*leased.Hold, error) { return m.q.tak
 // TryLock is like that of a leased.Mutex.
 func (m *Mutex) TryLock(ctx context.Context) (*leased.Hold, error) {
 	return m.q.take(ctx, false, false)
+}
+
+// Do is like that of a leased.Mutex.
+func (m *Mutex) Do(ctx context.Context, work func(ctx context.Context, hold *leased.Hold) error) error {
+	return door.Do(ctx, m.Lock, work)
 }
 
 // Queue is like that of a leased.Mutex.
@@ -153,14 +146,19 @@ func (m *RWMutex) TryRLock(ctx context.Context) (*leased.Hold, error) {
 	return m.q.take(ctx, true, false)
 }
 
+// Do is like that of a leased.RWMutex.
+func (m *RWMutex) Do(ctx context.Context, work func(ctx context.Context, hold *leased.Hold) error) error {
+	return door.Do(ctx, m.Lock, work)
+}
+
+// RDo is like that of a leased.RWMutex.
+func (m *RWMutex) RDo(ctx context.Context, work func(ctx context.Context, hold *leased.Hold) error) error {
+	return door.Do(ctx, m.RLock, work)
+}
+
 // Queue is like that of a leased.RWMutex.
 func (m *RWMutex) Queue(ctx context.Context) ([]leased.Participant, error) {
 	return m.q.participants(ctx)
-}
-
-// Downgrade is like that of a leased.RWMutex.
-func (m *RWMutex) Downgrade(ctx context.Context, h *leased.Hold) (*leased.Hold, error) {
-	return door.Downgrade(ctx, m.q.session(), m.q.at.path, h, m.q.exchange)
 }
 
 // Election stands for a leased.Election.
@@ -183,4 +181,24 @@ func (e *Election) Leader(ctx context.Context) (label string, err error) {
 		return "", err
 	}
 	return queue[0].Label, nil
+}
+
+// Observe is like that of a leased.Election.
+func (e *Election) Observe(ctx context.Context, changed func(leader string)) error {
+	last := int64(-1)
+	for {
+		if err := door.MayList(ctx, e.lock.q.session(), e.lock.q.at.path); err != nil {
+			return err
+		}
+		first, label, next := e.lock.q.first()
+		if first != last {
+			changed(label)
+			last = first
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+		case <-e.lock.q.session().Done():
+		}
+	}
 }

@@ -60,29 +60,29 @@ func (q queue) session() *leased.Session {
 
 // take is Lock, RLock, TryLock or TryRLock.
 func (q queue) take(ctx context.Context, reads, mayWait bool) (*leased.Hold, error) {
-	stand := func() (inmemory.Place, error) { return q.stand(ctx, reads, mayWait) }
+	stand := func(letIn func(inmemory.Place)) error { return q.stand(ctx, reads, mayWait, letIn) }
 	return door.Take(ctx, q.session(), q.at.path, reads, q.at.shared, stand)
 }
 
 // stand joins the line, and waits until there is no client left to wait for.
-func (q queue) stand(ctx context.Context, reads, mayWait bool) (inmemory.Place, error) {
+func (q queue) stand(ctx context.Context, reads, mayWait bool, letIn func(inmemory.Place)) error {
 	z := q.s.servers
 	mine := &place{s: q.s, reads: reads}
 	z.join(q.at, mine)
 	for {
-		letIn, before, changed, err := z.look(q.at, mine)
+		before, changed, err := z.look(q.at, mine, letIn)
 		if before == nil {
-			return letIn, err
+			return err
 		}
 		if !mayWait {
 			_ = z.leave(q.at, mine)
-			return letIn, fmt.Errorf("%w: %s", leased.ErrLocked, before.s.label)
+			return before.asLocked(q)
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			_ = z.leave(q.at, mine)
-			return letIn, door.GivenUp(ctx, q.session(), before.s.label)
+			return door.GivenUp(ctx, q.session(), before.asLocked(q))
 		}
 	}
 }
@@ -110,34 +110,50 @@ func (z *Servers) append(at lineName, mine *place) {
 	mine.number, mine.since, mine.gone = z.changes, time.Now(), ""
 }
 
-// look returns the place that mine has to wait for. If there is none, mine holds the lock from now on, unless there
-// is an error: the session is closed.
-func (z *Servers) look(at lineName, mine *place) (
-	letIn inmemory.Place, before *place, changed <-chan struct{}, err error) {
+// look returns the place that mine has to wait for. If there is none, look lets mine in, and it holds the lock from
+// now on, unless there is an error: the session is closed.
+func (z *Servers) look(
+	at lineName, mine *place, letIn func(inmemory.Place),
+) (before *place, changed <-chan struct{}, err error) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	if mine.gone == leased.ReasonExpired {
 		z.append(at, mine) // start again at the end
 	}
 	if mine.gone == leased.ReasonClosed {
-		return letIn, nil, nil, zk.ErrClosing
+		return nil, nil, zk.ErrClosing
 	}
 	l := z.lines[at]
 	before = l.before(mine)
 	if before == nil {
 		mine.holds = true
-		letIn = inmemory.Place{
+		letIn(inmemory.Place{
 			Znode:   mine.znode(at),
 			Token:   l.lastChange,
-			Lease:   door.Lease(mine.s.session),
 			Release: func() error { return z.leave(at, mine) },
-		}
-		return letIn, nil, nil, nil
+		})
+		return nil, nil, nil
 	}
+	return before, z.nextChange(), nil
+}
+
+// nextChange returns a channel that is closed at the next change. The caller has z.mu.
+func (z *Servers) nextChange() <-chan struct{} {
 	if z.changed == nil {
 		z.changed = make(chan struct{})
 	}
-	return letIn, before, z.changed, nil
+	return z.changed
+}
+
+// first returns the number and the label of the first place in the line, or 0 if it is empty.
+func (q queue) first() (number int64, label string, next <-chan struct{}) {
+	z := q.s.servers
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	if l := z.lines[q.at]; l != nil && len(l.places) > 0 {
+		number, label = l.places[0].number, l.places[0].s.label
+	}
+	return number, label, z.nextChange()
 }
 
 // before returns the last place that mine has to wait for, nil if there is none.
@@ -179,21 +195,20 @@ func (q queue) participants(ctx context.Context) (found []leased.Participant, er
 }
 
 // znode is the path that this place would have.
-func (p *place) znode(at lineName) string { return fmt.Sprintf("%s/%010d", at.path, p.number) }
-
-// exchange makes a writer that holds the lock a reader.
-func (q queue) exchange(znode string) (inmemory.Place, error) {
-	z := q.s.servers
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	for _, p := range z.lines[q.at].places {
-		if p.znode(q.at) == znode {
-			p.reads = true
-			z.change(q.at)
-			return inmemory.Place{Release: func() error { return z.leave(q.at, p) }}, nil
-		}
+func (p *place) znode(at lineName) string {
+	kind := "lock-"
+	switch {
+	case p.reads:
+		kind = "__READ__"
+	case at.shared:
+		kind = "__WRIT__"
 	}
-	return inmemory.Place{}, door.Lost(leased.ReasonDeleted)
+	return fmt.Sprintf("%s/_c_%016x-%s%010d", at.path, p.number, kind, p.number)
+}
+
+// asLocked is the error of a call for a lock that has this place before its own.
+func (p *place) asLocked(q queue) *leased.LockedError {
+	return &leased.LockedError{Znode: p.znode(q.at), Label: p.s.label, SameProcess: p.s == q.s}
 }
 
 // leave removes a place from its line. The error says that it was removed before.

@@ -53,6 +53,10 @@ func (r *replica) ready(w http.ResponseWriter, request *http.Request) {
 // metrics answers in the text format of Prometheus.
 func (r *replica) metrics(w http.ResponseWriter, _ *http.Request) {
 	s := r.session.Stats()
+	connected := 0
+	if s.Connected {
+		connected = 1
+	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	fmt.Fprintf(w, `# HELP payments_total Payments, by what became of them.
 # TYPE payments_total counter
@@ -71,6 +75,15 @@ zklock_waiting %d
 # HELP zklock_taken_total Locks that were taken.
 # TYPE zklock_taken_total counter
 zklock_taken_total %d
+# HELP zklock_longest_hold_seconds How long the oldest lock has been held.
+# TYPE zklock_longest_hold_seconds gauge
+zklock_longest_hold_seconds %g
+# HELP zklock_longest_wait_seconds How long the oldest call that waits has waited.
+# TYPE zklock_longest_wait_seconds gauge
+zklock_longest_wait_seconds %g
+# HELP zklock_connected 1 with a connection to ZooKeeper, and 0 without.
+# TYPE zklock_connected gauge
+zklock_connected %d
 # HELP zklock_lease_left_seconds How long the session can be relied on. Without a lock it goes to 0.
 # TYPE zklock_lease_left_seconds gauge
 zklock_lease_left_seconds %g
@@ -78,7 +91,7 @@ zklock_lease_left_seconds %g
 # TYPE zklock_lost_total counter
 `,
 		r.paid.Load(), r.refused.Load(), r.failed.Load(), r.inProgress.Load(),
-		s.Holds, s.Waiting, s.Taken, s.LeaseLeft.Seconds())
+		s.Holds, s.Waiting, s.Taken, s.LongestHold.Seconds(), s.Longest.Seconds(), connected, s.LeaseLeft.Seconds())
 	// While the session is open, a hold with a lease is lost for one of these two reasons.
 	for _, reason := range []leased.Reason{leased.ReasonLeaseOver, leased.ReasonExpired} {
 		fmt.Fprintf(w, "zklock_lost_total{reason=%q} %d\n", reason, s.Lost[reason])

@@ -449,6 +449,7 @@ func TestZooKeeperIsAway(t *testing.T) {
 	}
 	s.Await("a to be notified", func() bool { return s.a.metric(`zklock_lost_total{reason="lease over"}`) == 1 })
 	s.Await("a to stop", func() bool { return s.a.metric("zklock_holds") == 0 })
+	require.Zero(t, s.a.metric("zklock_connected"))
 	s.a.takes(200)
 	s.b.takes(300)
 
@@ -492,7 +493,11 @@ func TestTheStoreRefusesASmallerToken(t *testing.T) {
 // sample is a line of Prometheus' text format.
 var sample = regexp.MustCompile(`^([a-z_]+)(\{[a-z]+="[a-z ]+"\})? [0-9.e+-]+$`)
 
-// Each number of /metrics has its type, and a name like those of Prometheus. A bad request gets status 400.
+// ruleOfOperations is a name of a metric in a rule of operations.md.
+var ruleOfOperations = regexp.MustCompile(`(?m)^ +expr: .*?\b(zklock_[a-z_]+)`)
+
+// Each number of /metrics has its type, and a name like those of Prometheus. The rules of operations.md name numbers
+// that are there. A bad request gets status 400.
 func TestWhatAReplicaAnswers(t *testing.T) {
 	s := begin(t, beyond)
 	status, text := s.a.ask("/metrics")
@@ -505,6 +510,16 @@ func TestWhatAReplicaAnswers(t *testing.T) {
 		require.NotNil(t, found, line)
 		require.Contains(t, text, fmt.Sprintf("# TYPE %s ", found[1]))
 	}
+	page, err := os.ReadFile("../operations.md")
+	require.NoError(t, err)
+	rules := ruleOfOperations.FindAllSubmatch(page, -1)
+	require.Len(t, rules, strings.Count(string(page), "- alert: "), "rules with a number")
+	for _, rule := range rules {
+		require.Regexp(t, fmt.Sprintf(`(?m)^%s(\{| )`, rule[1]), text)
+	}
+	require.EqualValues(t, 1, s.a.metric("zklock_connected"))
+	require.Positive(t, s.a.metric("zklock_longest_hold_seconds"))
+	require.Positive(t, s.b.metric("zklock_longest_wait_seconds"))
 	for _, p := range []*child{s.a, s.b} {
 		status, text = p.ask("/readyz")
 		require.Equal(t, http.StatusOK, status, text)

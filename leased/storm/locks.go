@@ -8,7 +8,6 @@ import (
 
 	"zklock/internal/property"
 	"zklock/internal/steps"
-	"zklock/internal/zktest"
 	"zklock/leased"
 )
 
@@ -35,5 +34,5 @@ var (
 )
 
 func open(servers []string, timeout time.Duration, dial zk.Dialer) (*leased.Session, error) {
-	return leased.Open(context.Background(), servers, timeout, leased.WithDialer(dial), leased.WithBuffer(zktest.Buffer))
+	return leased.Open(context.Background(), servers, timeout, leased.WithDialer(dial))
 }

@@ -1,14 +1,13 @@
-// Package inmemory gives leasedtest, and no other package, access to what leased does not export.
+// Package inmemory has the types with which leasedtest gets at what leased does not export. No program outside
+// leased can name them.
 package inmemory
 
-// Leased has the methods that leasedtest needs: see inmemory.go in package leased, which sets it. It has
-// no type here, because this package cannot import leased.
-var Leased any
+// Key is the argument of leased.InMemory.
+type Key struct{}
 
-// Place is the place in the queue of a call that has acquired the lock.
+// Place is the place in the queue of a call that acquires the lock.
 type Place struct {
 	Znode   string
 	Token   int64
-	Lease   any          // what the hold depends on: what Lease has returned before the call acquired the lock
 	Release func() error // removes the place from its line
 }
