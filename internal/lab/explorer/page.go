@@ -1,164 +1,206 @@
+// Package explorer makes a page on which a reader plays the network: he chooses which request of a
+// few clients arrives next, and what fails. All that can happen was recorded on a real server.
 package explorer
 
 import (
-	"bytes"
 	_ "embed"
-	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 
 	"zklock/internal/explore"
+	"zklock/internal/lab/locks"
 	"zklock/internal/lab/stage"
 	"zklock/internal/lang"
 )
 
-//go:embed walk.html.tmpl
+//go:embed network.html.tmpl
 var markup string
 
-//go:embed walk.css
+//go:embed network.css
 var style string
 
-//go:embed walk.js
+//go:embed play.js
+var play string
+
+//go:embed network.js
 var script string
 
-var walk = template.Must(template.New("walk").Funcs(stage.Functions).Parse(markup))
+var network = template.Must(template.New("network").Funcs(stage.Functions).Parse(markup))
 
-// A Page shows what an exploration has found: one wrong interleaving of each kind, the most serious
-// first, and all interleavings, for a reader to walk through.
+// A Page has levels for a reader to play. It needs no other file.
 type Page struct {
-	Origin   string // where the interleavings were played
-	Lock     lang.Text
-	Result   explore.Result
-	Settings explore.Settings
-	Record   func(explore.Run) (explore.Recording, error) // plays an interleaving again, and records it for drawing
+	Language string // in which it begins: zh, en, or "" for that of the browser
+	Book     *Book  // nil: it is no page of the book
+	Levels   []Level
+	Games    map[string]*Game
+}
+
+// Book has the addresses of other pages of the book, and of this page in the other language.
+type Book struct{ Home, Next, Other string }
+
+// A Level is a lock to break.
+type Level struct {
+	Key    string    `json:"key"` // of its game, and in the page's address
+	Title  lang.Text `json:"title"`
+	Asks   lang.Text `json:"asks"`
+	Learn  lang.Text `json:"learn"`  // said after the first goal was reached
+	Hint   lang.Text `json:"hint"`   // said before the answer
+	Note   lang.Text `json:"note"`   // said beside the goals
+	Coins  int       `json:"coins"`  // so many faults may happen
+	Goals  []Goal    `json:"goals"`  // the first is what the level asks for
+	Beside string    `json:"beside"` // the game of a lock on which the same choices are played; "": none
+	Other  lang.Text `json:"other"`  // what the page calls this lock
+}
+
+// A Goal is an invariant to break.
+type Goal struct {
+	Kind   string   `json:"kind"`
+	Faults []string `json:"faults"` // what may have happened: "" is nothing; nil: whatever has happened
 }
 
 // Write writes the page.
 func (p Page) Write(w io.Writer) error {
-	broken := slices.DeleteFunc(slices.Clone(explore.Gravest), func(invariant string) bool {
-		_, isBroken := p.Result.Findings[invariant]
-		return !isBroken
+	kinds := map[string]lang.Text{}
+	for _, kind := range explore.Gravest {
+		kinds[kind] = named(kind)
+	}
+	return network.Execute(w, map[string]any{
+		"Language": p.Language, "Book": p.Book,
+		"CSS":    template.CSS(stage.Colours + style),
+		"Script": template.JS(stage.Common + play + script),
+		"Data":   map[string]any{"levels": p.Levels, "games": p.Games, "kinds": kinds},
 	})
-	page := stage.Page{
-		Heading: lang.Of("%s. Every interleaving", "%s：所有交错次序", p.Lock),
-		Choose:  text("What goes wrong", "错在哪里"),
-		Intro:   p.intro(len(broken)),
-		Footer:  lang.Of("Played on %s.", "运行环境：%s。", p.Origin),
-		Locks:   []stage.Column{{Key: "lock", Heading: p.Lock}},
-		Style:   style,
-		Script:  script,
+}
+
+// Explored returns a page with one level: what was explored of a lock.
+func Explored(l locks.Choice, r explore.Result, s explore.Settings) (Page, error) {
+	p := Page{Language: stage.Language(), Games: map[string]*Game{}}
+	game, err := Grow(r, s)
+	if err != nil {
+		return p, err
 	}
-	for i, invariant := range broken {
-		found := p.Result.Findings[invariant]
-		title := named(invariant)
-		watch := lang.Of(
-			"The promise: %s It is broken in %d interleavings. "+
-				"This is the shortest of them, one message or fault after the other:",
-			"承诺：%s在 %d 种交错次序里，这个承诺没有兑现。下面是其中最短的一种，每行是一条消息或一个故障：",
-			promised(invariant), found.Orders)
-		if err := p.shows(&page, fmt.Sprintf("wrong-%d", i+1), title, watch, found.Shortest); err != nil {
-			return err
+	p.Games[l.Key] = game
+	known := map[explore.Kind]bool{}
+	base := baseOf(l)
+	isAsCommitted := s.Clients == 2 && s.Readers == 0 && s.Faults <= 1 && s.Switches == explore.Unbound
+	if !isAsCommitted {
+		base = ""
+	}
+	if base != "" {
+		if p.Games[base], err = Recorded(base); err != nil {
+			return p, err
+		}
+		known = p.Games[base].kinds()
+	}
+	p.Levels = []Level{level(l, r.Kinds, s.Faults, base, known)}
+	return p, nil
+}
+
+// kinds are the ways in which the interleavings of a lock are wrong.
+type kinds = map[explore.Kind]explore.Finding
+
+// level returns a level for what goes wrong in a lock. A published mistake begins with what does
+// not go wrong in its base.
+func level(l locks.Choice, kinds kinds, faults int, base string, known map[explore.Kind]bool) Level {
+	made := Level{
+		Key: l.Key, Title: l.Name, Coins: faults, Beside: base, Goals: goals(kinds, false),
+		Asks: text("You choose what happens next. Can you make the lock break its promise?",
+			"接下来发生什么，由你选择。你能让这把锁违背承诺吗？"),
+	}
+	if base != "" {
+		made.Other = nameOf(base)
+	}
+	if l.IsMistake() && base != "" {
+		own, others := split(kinds, known)
+		made.Goals = append(goals(own, true), goals(others, false)...)
+		if len(own) == 0 {
+			made.Note = lang.Of(
+				"Two clients and one fault cannot show this mistake: what goes wrong here also goes wrong in %v.",
+				"两个客户端、一次故障，显示不出这个错误：这里会出的错，%v也会出。", nameOf(base))
+		}
+		if len(own) == 0 && l.NeedsThree {
+			made.Note = lang.Of("%v Three can: make explore STEP=%v CLIENTS=3",
+				"%v三个客户端可以：make explore STEP=%v CLIENTS=3", made.Note, l.Key)
 		}
 	}
-	if len(broken) == 0 && len(p.Result.Runs) > 0 {
-		title := text("An interleaving that is right, as all are", "一种正确的交错次序：所有交错次序都正确")
-		watch := text("One message or fault after the other:", "每行是一条消息或一个故障：")
-		isWhole := func(r explore.Run) bool { return !r.Covered }
-		right := p.Result.Runs[slices.IndexFunc(p.Result.Runs, isWhole)]
-		if err := p.shows(&page, "right", title, watch, right); err != nil {
-			return err
-		}
+	if len(made.Goals) == 0 {
+		made.Goals = anyOf(explore.Gravest[:3]...) // nobody can reach them, but the page does not say so at once
 	}
-	if len(p.Result.Runs) > 0 {
-		var more bytes.Buffer
-		shortest := 0
-		for _, invariant := range broken {
-			if n := len(p.Result.Findings[invariant].Shortest.Moments); shortest == 0 || n < shortest {
-				shortest = n
+	return made
+}
+
+// baseOf returns the key of the lock of which a mistake is a change, or of the step that mends this
+// one; "": there is none.
+func baseOf(l locks.Choice) string {
+	switch {
+	case l.IsMistake() && l.Base() > "2": // the waiters of step 2 poll
+		return l.Base()
+	case slices.Contains([]string{"3", "4", locks.PartA}, l.Key):
+		return "5"
+	}
+	return ""
+}
+
+// split returns the kinds that are a lock's own, and those that another lock has as well.
+func split(all kinds, known map[explore.Kind]bool) (own, others kinds) {
+	own, others = maps.Clone(all), maps.Clone(all)
+	maps.DeleteFunc(own, func(k explore.Kind, _ explore.Finding) bool { return known[k] })
+	maps.DeleteFunc(others, func(k explore.Kind, _ explore.Finding) bool { return !known[k] })
+	return own, others
+}
+
+// goals returns a goal for each invariant: those that are broken without a fault first, and among
+// them the most serious. If the kinds are the lock's own, no other faults count.
+func goals(kinds kinds, own bool) (all []Goal) {
+	for _, invariant := range explore.Gravest {
+		var faults []string
+		for k := range kinds {
+			if k.Invariant == invariant {
+				faults = append(faults, k.Faults)
 			}
 		}
-		title := text("Walk through the interleavings yourself", "自己走一遍交错次序")
-		if p.Result.Wrong > 0 {
-			title = text("Find a wrong interleaving yourself", "自己找出错误的交错次序")
+		slices.Sort(faults)
+		switch {
+		case len(faults) == 0:
+		case faults[0] == "":
+			all = append(all, Goal{invariant, faults[:1]})
+		case own:
+			all = append(all, Goal{invariant, faults})
+		default:
+			all = append(all, Goal{invariant, nil})
 		}
-		err := walk.Execute(&more, map[string]any{
-			"Title":    title,
-			"Faults":   p.Settings.Faults,
-			"Tree":     grow(p.Result.Runs),
-			"Orders":   p.Result.Orders,
-			"Wrong":    p.Result.Wrong,
-			"Shortest": shortest,
-		})
-		if err != nil {
-			return err
+	}
+	needsFault := func(g Goal) int {
+		if len(g.Faults) > 0 && g.Faults[0] == "" {
+			return 0
 		}
-		page.More = template.HTML(more.String())
-		page.Parts = []stage.Part{{ID: "walk", Title: title}}
+		return 1
 	}
-	return page.Write(w)
+	slices.SortStableFunc(all, func(a, b Goal) int { return needsFault(a) - needsFault(b) })
+	return all
 }
 
-// shows adds an interleaving to the page.
-func (p Page) shows(page *stage.Page, id string, title, watch lang.Text, run explore.Run) error {
-	recording, err := p.Record(run)
-	if err != nil {
-		return err
+// nameOf returns the name of a step or a mistake in a sentence.
+func nameOf(key string) lang.Text {
+	if key[0] >= '0' && key[0] <= '9' {
+		return lang.Of("step %v", "第 %v 步", key)
 	}
-	story := Story(recording)
-	story.ID, story.Step = id, "lock"
-	page.Stories = append(page.Stories, story)
-	only := []string{"lock"}
-	page.Titles = append(page.Titles, stage.Title{ID: id, Title: title, Watch: watch, Steps: only, Pair: only})
-	return nil
-}
-
-// intro says what a lock promises, and what was found.
-func (p Page) intro(kinds int) template.HTML {
-	promise := text(
-		"Above all, a lock promises two things: at most one client holds it at any moment; and every client "+
-			"that asks for it gets it in the end, whichever request arrives first, and whatever fails.",
-		"一把锁最主要的承诺有两个：任何时刻，最多有一个客户端持有它；每个请求加锁的客户端，最后都能拿到它，"+
-			"无论哪个请求先到，无论什么出了故障。",
-	)
-	played := lang.Of(
-		"Here %d clients take it once each. Their requests can reach the server in many interleavings, "+
-			"and faults can happen anywhere: at most %d in each interleaving. All %d interleavings were played on a real server. ",
-		"这里有 %d 个客户端，各加锁一次。它们的请求到达服务器的交错次序有很多种，"+
-			"每种里最多有 %d 个故障，位置任意。全部 %d 种交错次序都在真实的服务器上运行过。",
-		p.Settings.Clients, p.Settings.Faults, p.Result.Orders)
-	found := text("All of them are right.", "它们全都正确。")
-	if kinds > 0 {
-		found = lang.Of("%d of them are wrong, in %d ways. The most serious comes first.",
-			"其中 %d 种有错，错误分为 %d 类，最严重的排在最前面。", p.Result.Wrong, kinds)
-	}
-	return stage.Say(promise) + stage.Say(lang.Of("%s%s", "%s%s", played, found))
-}
-
-// promised returns the promise of the lock that an invariant checks.
-func promised(invariant string) lang.Text {
-	if invariant == explore.TwoInside {
-		return text("Two clients never hold the lock at once.", "任何时刻都不会有两个客户端同时持有锁。")
-	}
-	if invariant == explore.WaitsOn {
-		return text("When nobody holds the lock, the next client that waits gets it.",
-			"没有人持有锁的时候，下一个等待的客户端会拿到它。")
-	}
-	return explore.Should[invariant]
+	return text(key, key)
 }
 
 // named returns what the page calls a broken invariant.
 func named(invariant string) lang.Text {
-	switch invariant {
-	case explore.TwoInside:
-		return text("Two clients hold the lock at the same time", "两个客户端同时持有锁")
-	case explore.WaitsOn:
-		return text("Nobody holds the lock, and a client waits forever",
-			"没有人持有锁，却有客户端永远等下去")
+	short := map[string]lang.Text{
+		explore.TwoInside: text("Two hold it", "两个客户端同时持有锁"),
+		explore.WaitsOn:   text("One waits forever", "有一个永远等下去"),
 	}
-	return lang.Text{EN: capital(invariant), ZH: explore.Chinese[invariant]}
+	if t, known := short[invariant]; known {
+		return t
+	}
+	return lang.Text{EN: strings.ToUpper(invariant[:1]) + invariant[1:], ZH: explore.Chinese[invariant]}
 }
-
-func capital(s string) string { return string(bytes.ToUpper([]byte(s[:1]))) + s[1:] }
 
 var text = lang.Both

@@ -58,58 +58,97 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	settings.Znode = program.Lock.Znode
-	settings.WakesOne = !program.Lock.Herd && settings.Readers == 0
 	server, err := zkserver.Start(ctx)
 	if err != nil {
 		return err
 	}
 	defer server.Stop()
-	var result explore.Result
-	var took time.Duration
-	err = zktest.Tell(func(t zktest.T) {
-		z := zktest.NewOn(t, server)
-		settings.Servers, settings.Root = z.Servers(), z.Root
-		players, err := explore.Start(processes, settings, program.Part, program.Path, program.Args...)
-		if err != nil {
-			t.Fatalf("%v", err)
-		}
-		fmt.Printf("%s\n%d clients take the lock once each; faults in an interleaving: at most %d\n",
-			chosen.Name, settings.Clients, settings.Faults)
-		begun := time.Now()
-		var failed error
-		result, failed = explore.Explore(ctx, players, progress())
-		took = time.Since(begun)
-		if failed == nil {
-			failed = draw(explorer.Page{
-				Origin: server.Origin, Lock: chosen.Name, Result: result, Settings: settings, Record: players[0].Record,
-			})
-		}
-		failed = errors.Join(failed, explore.End(players))
-		if failed != nil {
-			t.Fatalf("%v", failed)
-		}
-	})
+	if anew {
+		return record(ctx, server, scratch)
+	}
+	fmt.Printf("%s\n%d clients take the lock once each; faults in an interleaving: at most %d\n",
+		chosen.Name, settings.Clients, settings.Faults)
+	begun := time.Now()
+	result, err := play(ctx, server, program, settings)
 	isStopped := ctx.Err() != nil
 	if err != nil && !isStopped {
 		return err
 	}
-	report(os.Stdout, result, took, isStopped)
+	report(os.Stdout, result, time.Since(begun), isStopped)
 	if isStopped {
 		return nil
+	}
+	if len(result.Runs) == 0 {
+		fmt.Println("\nThese are too many interleavings to play on a page: try fewer clients, or SWITCHES=1")
+		return nil
+	}
+	page, err := explorer.Explored(chosen, result, settings)
+	if err == nil {
+		err = draw(page)
+	}
+	if err != nil {
+		return err
 	}
 	drawn, err := filepath.Abs(drawing)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\nTo walk through the interleavings yourself: file://%s\n", drawn)
+	fmt.Printf("\nTo play the network yourself: file://%s\n", drawn)
 	if open {
 		return stage.Open("file://" + drawn)
 	}
 	return nil
 }
 
-// drawing is the file of the page that shows what was found.
+// play plays all interleavings of a program's lock.
+func play(ctx context.Context, server *zkserver.Server, program locks.Program, s explore.Settings) (
+	result explore.Result, err error) {
+	s.Points = true
+	s.Znode = program.Lock.Znode
+	s.WakesOne = !program.Lock.Herd && s.Readers == 0
+	err = zktest.Tell(func(t zktest.T) {
+		z := zktest.NewOn(t, server)
+		s.Servers, s.Root = z.Servers(), z.Root
+		players, err := explore.Start(processes, s, program.Part, program.Path, program.Args...)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		result, err = explore.Explore(ctx, players, progress())
+		if err = errors.Join(err, explore.End(players)); err != nil {
+			t.Fatalf("%v", err)
+		}
+	})
+	return result, err
+}
+
+// record plays the games of the book's page anew, and writes them where they are committed.
+func record(ctx context.Context, server *zkserver.Server, scratch string) error {
+	for _, key := range explorer.Committed {
+		chosen, err := locks.Choose(key)
+		if err != nil {
+			return err
+		}
+		program, err := chosen.Program(ctx, ".", exercise.Folder, scratch)
+		if err != nil {
+			return err
+		}
+		fmt.Println(chosen.Name)
+		result, err := play(ctx, server, program, explorer.AsCommitted)
+		if err != nil {
+			return err
+		}
+		game, err := explorer.Grow(result, explorer.AsCommitted)
+		if err != nil {
+			return err
+		}
+		if err := explorer.Keep(key, game); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drawing is the file of the page on which a reader plays what was explored.
 const drawing = "out/explore.html"
 
 // draw writes that page.
@@ -127,12 +166,13 @@ func draw(p explorer.Page) error {
 
 // read reads the flags.
 func read() (s explore.Settings, l locks.Choice, err error) {
-	step := flag.String("step", "4", "which lock: 3 to 6, 3w, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine")
+	step := flag.String("step", "4", "which lock: 3 to 6, 3w, 5.5 (part A), mutex, rwmutex, cohort, zk, a mistake such as W8, or mine")
 	flag.IntVar(&s.Clients, "clients", 2, "how many clients, at most 4")
 	flag.IntVar(&s.Readers, "readers", 0, "how many of them read")
-	flag.IntVar(&s.Faults, "faults", 1, "the largest number of faults in an interleaving: 0, 1 or 2")
+	flag.IntVar(&s.Faults, "faults", 1, "the largest number of faults in an interleaving: 0 to 3")
 	flag.IntVar(&s.Switches, "switches", explore.Unbound, "the largest number of times that a client is interrupted")
-	flag.BoolVar(&open, "open", false, "opens the page with the shortest wrong interleaving")
+	flag.BoolVar(&open, "open", false, "opens the page")
+	flag.BoolVar(&anew, "record", false, "instead: records the games of the book's page anew")
 	if err := process.ParseFlags(flag.CommandLine, os.Args[1:]); err != nil {
 		return s, l, err
 	}
@@ -140,15 +180,15 @@ func read() (s explore.Settings, l locks.Choice, err error) {
 	if polls := l.Key == "1" || l.Key == "2"; polls {
 		err = explore.ErrAsks
 	}
-	isOutOfRange := s.Clients < 1 || s.Clients > 4 || s.Readers < 0 || s.Readers > 4 || s.Faults < 0 || s.Faults > 2
+	isOutOfRange := s.Clients < 1 || s.Clients > 4 || s.Readers < 0 || s.Readers > 4 || s.Faults < 0 || s.Faults > 3
 	if isOutOfRange {
-		err = errors.Join(err, errors.New("want 1 to 4 clients, 0 to 4 readers, and 0 to 2 faults"))
+		err = errors.Join(err, errors.New("want 1 to 4 clients, 0 to 4 readers, and 0 to 3 faults"))
 	}
 	return s, l, err
 }
 
-// open says whether to open the page in a browser.
-var open bool
+// open says whether to open the page in a browser, and anew whether to record the book's games.
+var open, anew bool
 
 // progress returns a function that prints from time to time how far the exploration is: in a terminal
 // it updates one line, and elsewhere it prints a line every ten seconds.

@@ -1,0 +1,554 @@
+package explorer
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/lab/browser"
+)
+
+// opens writes the book's page in a language, and opens it at a place.
+func opens(t *testing.T, language, place string, width, height int) *browser.Browser {
+	t.Helper()
+	p, err := Network(language, Book{Home: "index.html", Next: "guide.html", Other: "other.html"})
+	require.NoError(t, err)
+	name := filepath.Join(t.TempDir(), "network.html")
+	file, err := os.Create(name)
+	require.NoError(t, err)
+	require.NoError(t, p.Write(file))
+	require.NoError(t, file.Close())
+	info, err := os.Stat(name)
+	require.NoError(t, err)
+	assert.Less(t, info.Size(), int64(1_000_000), "bytes of the page")
+	return browser.Open(t, "file://"+name+place, width, height)
+}
+
+// press presses signs on the board with the mouse, each when the one before has had its effect.
+func press(b *browser.Browser, keys ...string) {
+	b.Helper()
+	for _, key := range keys {
+		sign := fmt.Sprintf(`[data-key=%q]`, key)
+		b.Until(fmt.Sprintf(`!isBusy && document.querySelector('%s') !== null`, sign))
+		b.Do(chromedp.Click(chromedp.CSS(sign)))
+	}
+	b.Until(`!isBusy`)
+}
+
+// A reader wins a level with the mouse, sees how few choices there are, and goes on. What he has
+// won is remembered.
+func TestAWinWithTheMouseInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "#W23", 1366, 768)
+	b.Contains("#asks", "Can you make both hold it, where the recipe would not?")
+	isShown := browser.Evaluate[bool](b, `document.querySelector("#all").checkVisibility()`)
+	assert.False(t, isShown, "all interleavings, before a win")
+	b.Says(".goal small", "not found yet")
+
+	press(b, "go-0", "go-0", "go-1")
+	b.Contains("#says", "Press a client for its faults")
+	press(b, "client-1")
+	b.Do(chromedp.Click(chromedp.CSS("#asks"))) // anywhere else
+	b.Until(`document.querySelector('[data-key="go-1-give-up"]') === null`)
+	press(b, "client-1", "go-1-give-up")
+	b.Contains("#board", "spent")
+	press(b, "go-1", "go-1", "go-1")
+	b.Contains("#says", "You broke it, in 7 choices: Two hold it.")
+	b.Contains(".goal.found small", "you: 7 choices; the fewest: 7 ★")
+	b.Contains("#says", "Lock returned without an error")
+	b.Contains("#beside-says.right", "✓ Played on to the end, the recipe stays right")
+	b.Contains("#second", "got an error")
+	b.Contains("#counts", "1,920 interleavings, a column each")
+	assert.Contains(t, browser.Evaluate[string](b, `location.hash`), "#W23/ApApBpBgBpBpBp")
+
+	b.Do(chromedp.Click(chromedp.CSS("#next")))
+	b.Contains("#asks", "Again: can you make both hold it")
+	b.Contains(`#levels [data-key="W23"]`, "✓")
+	b.Do(chromedp.Click(chromedp.CSS(`#levels [data-key="W23"]`)))
+	b.Contains(".goal.found small", "you: 7 choices")
+}
+
+// Each choice can be made with the keyboard alone: the focus stays on the board.
+func TestAWinWithTheKeyboardInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "#4", 1366, 768)
+	types := func(wants string, keys ...string) {
+		for _, key := range keys {
+			b.Do(chromedp.KeyEvent(key))
+		}
+		b.Until(`!isBusy`)
+		b.Until(fmt.Sprintf(`document.activeElement.dataset.key === %q`, wants))
+	}
+	browser.Evaluate[any](b, `document.getElementById("theme").focus()`)
+	types("go-0", kb.Tab)
+	types("go-0", kb.Enter) // A creates its znode
+	b.Contains("#says", "A's znode is 0.")
+	types("go-0", "t")
+	b.Contains("#board", "✕ reply lost")
+	types("go-0", "t")
+	types("go-0", kb.Enter) // A lists the queue
+	b.Contains("#board", "HOLDS the lock")
+	types("client-0", kb.Tab)
+	types("go-1", kb.Tab)
+	types("go-1", " ") // B creates its znode
+	types("turn-1", kb.Tab)
+	types("client-1", kb.Tab)
+	types("go-1-crash", kb.Enter)
+	types("client-1", kb.Escape)
+	types("go-0", kb.Backspace)
+	types("client-0", kb.Tab)
+	types("go-0-crash", kb.Enter)
+	types("go-0-expire", kb.Tab)
+	b.Do(chromedp.KeyEvent(kb.Enter)) // A's session expires, while A holds the lock
+	b.Contains("#board", "believes it holds")
+	types("go-1", kb.Tab)
+	types("go-1", kb.Enter)           // B creates its znode
+	b.Do(chromedp.KeyEvent(kb.Enter)) // B lists the queue
+	b.Contains("#says", "You broke it, in 5 choices: Two hold it.")
+	b.Until(`document.activeElement.id === "next"`)
+	types("go-0", kb.Enter) // the first chip of the next level
+	b.Contains("#asks", "This lock was published in an article.")
+}
+
+// The lock that nobody breaks says for how many clients and faults that is, and leads to what is left.
+func TestTheScopeOfTheRepairedLockInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "#4", 1366, 768)
+	b.Until(`!at("limits").checkVisibility()`)
+	b.Do(chromedp.Click(chromedp.CSS(`#levels [data-key="5"]`)))
+	b.Contains("#asks", "With two clients and one fault, nobody has broken this one.")
+	b.Until(`at("limits").checkVisibility() && at("limits").querySelector("a").getAttribute("href") === "limits.html"`)
+	b.Do(chromedp.Click(chromedp.CSS("#give summary")))
+	b.Contains("#answers", "With 2 clients and one fault, every interleaving is right.")
+}
+
+// What breaks both locks is not what the level asks for. A waiter that nobody wakes is explained.
+func TestWhatIsSaidOfAWinInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "#W23/ApApBpAxBp", 1366, 768)
+	b.Contains("#says", "Both hold it, but the recipe breaks here too")
+	browser.Evaluate[any](b, `void enter("W19", "ApAxApBpBp")`)
+	b.Contains("#says", "did not know which znode is before its own")
+	browser.Evaluate[any](b, `void enter("4", "AlBpBpBp")`)
+	b.Contains("#says", "nobody deletes that znode, and B waits for it. The repair: before an error is returned, look in the queue")
+	// What breaks the first lock breaks the half repaired one, which says so.
+	browser.Evaluate[any](b, `void enter("4", "ApApBpAxBp")`)
+	b.Contains("#says", "This breaks it, in 5 choices: Two hold it.")
+	browser.Evaluate[any](b, `void enter("5.5", "ApApBpAxBp")`)
+	b.Contains("#asks", "the trick that broke the first lock still makes both hold it. Why?")
+	b.Contains("#says", "This breaks it, in 5 choices: Two hold it.")
+	b.Contains("#says", "a nil cannot say later that the lock was lost")
+	b.Contains("#next", "Next: repaired")
+
+	browser.Evaluate[any](b, `void enter("W23")`)
+	b.Do(chromedp.Click(chromedp.CSS("#give summary")))
+	b.Contains("#hint", "A client that waits can stop waiting.")
+	b.Says("#way", "From here the goal is 7 choices away.")
+	press(b, "client-0", "go-0-crash")
+	b.Contains("#says", "From here the goal is out of reach")
+	b.Says("#way", "")
+	b.Do(chromedp.Click(chromedp.CSS("#undo")))
+	press(b, "go-0")
+	b.Says("#way", "From here the goal is 6 choices away.")
+	b.Contains(".goal small", "not found yet")
+	b.Do(chromedp.Click(chromedp.CSS("#answers button")))
+	b.Contains(".goal small", "the fewest: ")
+}
+
+// A link shows its path, which is no win of the reader's, and asks him to break the next lock.
+func TestALinkInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "#4/ApApBpAxBp", 1366, 768)
+	b.Contains("#says", "This breaks it, in 5 choices: Two hold it.")
+	b.Contains("#next", "Next: an article's lock")
+	b.Contains("#beside-says.right", "✓ Played on to the end, the repaired lock stays right")
+	b.Says(".goal small", "not found yet")
+
+	// His own path begins where he takes it up.
+	press(b, "bead-0")
+	for range 2 {
+		b.Do(chromedp.KeyEvent(kb.ArrowRight))
+	}
+	b.Until(`document.activeElement.dataset.key === "bead-2"`)
+	b.Contains("#board", "one fault")
+	press(b, "go-1")
+	b.Contains("#says", "B has read the queue.")
+	assert.Equal(t, "#4/ApApBpBp", browser.Evaluate[string](b, `location.hash`))
+}
+
+// The page says what it says in Chinese.
+func TestThePageInChineseInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "zh-CN", "#4/ApApBpAxBp", 390, 844)
+	b.Contains("#says", "这样就攻破了，用了 5 次选择：两个客户端同时持有锁。")
+	b.Contains("#next", "下一把：一篇文章里的锁")
+	english := browser.Evaluate[string](b, `document.body.innerText.replace(
+		/zklock|ZooKeeper|znode|English|Unlock|\b[AB]\b/g, "").match(/[A-Za-z]{2,}.*/)?.[0] ?? ""`)
+	assert.Empty(t, english, "what is not said in Chinese")
+}
+
+// On a phone nothing is wider than the screen, what is pressed is large enough, and what is read, too.
+func TestThePageOnAPhoneInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "#4/ApApBpAxBp", 390, 844)
+	b.Contains("#says", "This breaks it, in 5 choices")
+	assert.LessOrEqual(t, browser.Evaluate[int](b, `document.documentElement.scrollWidth`), 390)
+	for _, board := range []string{"board", "second"} {
+		smallest := browser.Evaluate[float64](b, fmt.Sprintf(`((board) => {
+			const scale = board.getBoundingClientRect().width / board.viewBox.baseVal.width;
+			const sizes = [...board.querySelectorAll("text")].map((t) => parseFloat(getComputedStyle(t).fontSize));
+			return scale * Math.min(...sizes);
+		})(document.getElementById(%q))`, board))
+		assert.GreaterOrEqual(t, smallest, 11.5, "the smallest text of the %s, in pixels", board)
+	}
+	press(b, "bead-2")
+	small := browser.Evaluate[[]string](b, `[...document.querySelectorAll("[data-key], button")]
+		.filter((e) => e.checkVisibility()).filter((e) => e.getBoundingClientRect().height < 30).map((e) => e.dataset.key ?? e.textContent)`)
+	assert.Empty(t, small, "what is hard to hit")
+	far := browser.Evaluate[float64](b, `at("second").getBoundingClientRect().bottom - at("board").getBoundingClientRect().top`)
+	assert.LessOrEqual(t, far, 844.0, "both boards together, in pixels")
+}
+
+// Whatever breaks a lock in the way that its level asks for, the same choices, with the same fault, are
+// right with the lock beside it.
+func TestTheLockBesideSurvivesEachWinInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "", 1366, 768)
+	for _, l := range hunts {
+		if l.Beside == "" {
+			continue
+		}
+		wins := browser.Evaluate[[]int](b, fmt.Sprintf(`((l) => {
+			const [first, second] = [games[l.key], games[l.beside]], wins = [0, 0, 0];
+			const visit = (path) => {
+				const all = first.moves(path.at(-1)?.to ?? 0);
+				for (const m of all) visit([...path, m]);
+				if (all.length || !l.goals.some((goal) => reaches(goal, first, path, second))) return;
+				const answers = beside(first, path, second), now = answers.at(-1).to;
+				const end = second.end(rest(second, now).at(-1)?.to ?? now);
+				wins[0]++;
+				if (end.wrong.length) wins[1]++;
+				if (faultOf(answers.flatMap((a) => a.moves)) !== faultOf(path)) wins[2]++;
+			};
+			visit([]);
+			return wins;
+		})(data.levels.find((l) => l.key === %q))`, l.Key))
+		t.Logf("%s: %d wins", l.Key, wins[0])
+		assert.Greater(t, wins[0], 5, l.Key)
+		assert.Zero(t, wins[1], "wins with %s that are also wins with %s", l.Key, l.Beside)
+		assert.Zero(t, wins[2], "wins with %s whose fault %s does not meet", l.Key, l.Beside)
+	}
+}
+
+// A chip can be dragged: down its wire it passes, and off the wire it is lost.
+func TestDraggingInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "#4", 1366, 768)
+	drag := func(key string, dx, dy float64) {
+		b.Until(fmt.Sprintf(`!isBusy && document.querySelector('[data-key=%q]') !== null`, key))
+		at := browser.Evaluate[[]float64](b, fmt.Sprintf(
+			`(({ x, y, width, height }) => [x + width / 3, y + height / 2])(
+				document.querySelector('[data-key=%q]').getBoundingClientRect())`, key))
+		b.Do(chromedp.DragAndDropXY(at[0], at[1], at[0]+dx, at[1]+dy))
+		b.Until(`!isBusy`)
+	}
+	drag("go-0", 0, 120)
+	b.Contains("#says", "A's znode is 0.")
+	drag("go-0", 10, 5) // not far enough
+	b.Contains("#says", "A's znode is 0.")
+	drag("go-1", -150, 10)
+	b.Contains("#says", "B: create znode: request lost.")
+	b.Do(chromedp.Click(chromedp.CSS("#undo")))
+	drag("go-1", -150, 100)
+	b.Contains("#says", "B: create znode: reply lost.")
+}
+
+// Whatever is pressed while the page plays a path by itself, the path stops there: nothing is won, and the board
+// shows the choices that the address has.
+func TestAPressStopsAReplayInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "#W23", 1366, 768)
+	for _, c := range []struct{ place, press, wants string }{
+		{"W23", `#again`, "#W23/"},
+		{"W23", `#undo`, "#W23/Ap"},
+		{"W23", `#levels [data-key="W19"]`, "#W19/"},
+		{"W23", `#board [data-key="go-0"]`, "#W23/ApApAu"},
+		{"W23", `#beads [data-key="bead-0"]`, "#W23/Ap"},
+		{"4", `#again`, "#4/"},
+		{"4", `#board [data-key="go-0"]`, "#4/ApApAu"},
+	} {
+		at := c.place + ", " + c.press
+		path := map[string]string{"W23": "ApApBpBgBpBpBp", "4": "ApApBpBpAxBpBp"}[c.place]
+		browser.Evaluate[any](b, fmt.Sprintf(`void (isEnded = false, localStorage.clear(), enter(%q),
+			replay(spelled(%q)).then(() => { isEnded = true; }))`, c.place, path))
+		b.Until(fmt.Sprintf(`played === 2 && isBusy && document.querySelector(%q) !== null &&
+			(document.querySelector(%q).dispatchEvent(new MouseEvent("click", { bubbles: true })), true)`, c.press, c.press))
+		b.Until(`isEnded && !isBusy`)
+		assert.Equal(t, c.wants, browser.Evaluate[string](b, `location.hash`), at)
+		assert.NotContains(t, b.Text("#says"), "broke it", at)
+		assert.Zero(t, browser.Evaluate[int](b, `document.querySelectorAll(".goal.found").length`), at)
+		assert.True(t, browser.Evaluate[bool](b, `played <= path.length && arrives(game, mine()) === here()`), at)
+	}
+}
+
+// The board and the sentence under it use the same words for the same thing.
+func TestOneWordForOneThingInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "#4/ApApBpBp", 1366, 768)
+	b.Until(`played === 4`) // the path has been shown
+	press(b, "turn-1")
+	b.Contains("#board [data-chip='1']", "watch 0✕ reply lost")
+	press(b, "go-1")
+	b.Contains("#says", "B: watch 0: reply lost.")
+	for _, fault := range []string{"l", "x"} {
+		browser.Evaluate[any](b, fmt.Sprintf(`void enter("W19", "ApA%s")`, fault))
+		b.Contains("#board", "watch (no name)")
+		b.Contains("#says", "A's list failed; A does not know which znode is before its own.")
+	}
+	browser.Evaluate[any](b, `void enter("W19", "ApAxAp")`)
+	b.Contains("#says", "A learns: (no name) does not exist (A has a new session, so the server answers).")
+	browser.Evaluate[any](b, `void enter("W19", "ApAlAp")`)
+	b.Contains("#says", "A learns: (no name) does not exist. ")
+	browser.Evaluate[any](b, `void enter("5", "AlAp")`)
+	b.Contains("#says", "A's server is up to date; now A can look for its own znode.")
+
+	differ := browser.Evaluate[[]string](b, `(() => {
+		const differ = new Set();
+		for (const [key, game] of Object.entries(games)) {
+			const visit = (path) => {
+				const point = path.at(-1)?.to ?? 0, said = (game.end(point)?.says ?? []).map(say);
+				for (let c = 0; c < game.data.clients; c++) {
+					const [state] = stateOf(game.stand(point, c), false, ended(path, c));
+					const isEnd = said.find((s) => s.startsWith(nameOf(c) + " is done") || s.startsWith(nameOf(c) + " got an error"));
+					if (isEnd && !isEnd.includes(state)) differ.add(key + ": " + isEnd + ", but the board: " + state);
+				}
+				for (const m of game.moves(point)) visit([...path, m]);
+			};
+			visit([]);
+		}
+		return [...differ];
+	})()`)
+	assert.Empty(t, differ, "ends where the board says something else")
+}
+
+// Whoever has won a level, and finds another way to break its lock, can go on.
+func TestTheWayOnAfterAWinInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "#4/AlBpBpBp", 1366, 768)
+	b.Contains("#says", "The goal is: Two hold it.")
+	b.Until(`at("next").hidden`)
+	browser.Evaluate[any](b, `void (store.set("zklock-network-4", '{"0":5}'), enter("4", "AlBpBpBp"))`)
+	b.Contains("#says", "One waits forever")
+	b.Until(`!at("next").hidden`)
+	assert.NotContains(t, b.Text("#says"), "The goal is")
+}
+
+// What to press after an end is on the screen of a small laptop, and the next lock comes first.
+func TestTheButtonsAtAnEndInABrowser(t *testing.T) {
+	t.Parallel()
+	for _, height := range []int{650, 768} {
+		b := opens(t, "en", "#4", 1366, height)
+		for _, path := range []struct{ key, choices string }{
+			{"4", "ApApBpAxBp"}, {"4", "AlBpBpBp"}, {"W23", "ApApBpBgBpBpBp"}, {"W19", "ApAxApBpBp"}, {"5.5", "ApApBpAxBp"},
+		} {
+			browser.Evaluate[any](b, fmt.Sprintf(`void enter(%q, %q)`, path.key, path.choices))
+			b.Until(fmt.Sprintf(`!isBusy && played === %d`, len(path.choices)/2))
+			bottom := browser.Evaluate[float64](b, `document.querySelector(".ways").getBoundingClientRect().bottom`)
+			assert.LessOrEqual(t, bottom, float64(height), "the end of the buttons of %s/%s", path.key, path.choices)
+		}
+		first := browser.Evaluate[string](b, `[...document.querySelectorAll(".ways button")].find((e) => e.checkVisibility()).id`)
+		assert.Equal(t, "next", first)
+	}
+}
+
+// The coin itself does nothing: pressed, it shows all that can spend it, and only that.
+func TestTheCoinInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "#4", 1366, 768)
+	press(b, "go-0", "go-0", "coin")
+	spends := func() []string {
+		return browser.Evaluate[[]string](b, `[...document.querySelectorAll(".spends")].map((e) => e.dataset.key)`)
+	}
+	assert.ElementsMatch(t, []string{"client-0", "turn-1", "client-1"}, spends())
+	assert.Equal(t, "#4/ApAp", browser.Evaluate[string](b, `location.hash`))
+	press(b, "turn-1")
+	assert.Empty(t, spends(), "after the next press")
+	press(b, "go-1")
+	b.Until(`document.querySelector('[data-key="coin"]') === null`)
+}
+
+// Each column of all interleavings is one: pressed, it is played. This is no win of the reader's.
+func TestAColumnIsPlayedInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "#W23", 1366, 768)
+	browser.Evaluate[any](b, `void (hasGivenUp = true, show())`)
+	b.Contains("#counts", "1,920 interleavings")
+	columns := browser.Evaluate[[]string](b, `(() => {
+		const leaves = [];
+		const visit = (path) => {
+			const all = game.moves(path.at(-1)?.to ?? 0);
+			for (const m of all) visit([...path, m]);
+			if (!all.length) leaves.push(path.map((m) => nameOf(m.client) + CODES[m.deed]).join(""));
+		};
+		visit([]);
+		return leaves;
+	})()`)
+	require.Len(t, columns, 1920)
+	reds := browser.Evaluate[[]int](b, `(() => {
+		const reds = [];
+		let column = 0;
+		const visit = (point) => {
+			const all = game.moves(point);
+			for (const m of all) visit(m.to);
+			if (!all.length && game.end(point).wrong.length) reds.push(column);
+			if (!all.length) column++;
+		};
+		visit(0);
+		return reds;
+	})()`)
+	require.NotEmpty(t, reds)
+	// nearest returns the red column that is nearest to one within a reach, or that one.
+	nearest := func(under int, reach float64) int {
+		for off := 0; float64(off) <= reach; off++ {
+			for _, column := range []int{under - off, under + off} {
+				if slices.Contains(reds, column) {
+					return column
+				}
+			}
+		}
+		return under
+	}
+	var isSnapped, isExact bool
+	for _, c := range []struct {
+		pointer string
+		place   float64
+		near    float64
+	}{{"mouse", 0, 6}, {"mouse", 0.3, 6}, {"mouse", 0.99, 6}, {"touch", 0.3, 12}, {"mouse", (float64(reds[0]) - 5) / 1920, 6}} {
+		seen := browser.Evaluate[struct{ Under, Wide, Aim float64 }](b, fmt.Sprintf(`((canvas) => {
+			const { left, top, width } = canvas.getBoundingClientRect();
+			let under;
+			canvas.addEventListener("click", (e) => { under = Math.floor(e.offsetX / canvas.clientWidth * 1920); }, { once: true });
+			const send = (type) => canvas.dispatchEvent(new PointerEvent(type,
+				{ pointerType: %q, clientX: left + %f * canvas.clientWidth, clientY: top + 100 }));
+			send("pointermove");
+			if (at("aim").hidden) throw "nothing is outlined";
+			const Aim = parseFloat(at("aim").style.left) / 100 * 1920;
+			send("click");
+			return { Under: under, Wide: canvas.clientWidth, Aim };
+		})(at("icicle"))`, c.pointer, c.place))
+		under := int(seen.Under)
+		column := nearest(under, c.near*1920/seen.Wide)
+		isSnapped = isSnapped || column != under
+		isExact = isExact || column == under
+		assert.InDelta(t, column, seen.Aim, 0.01, "the outlined column, %+v", c)
+		b.Until(fmt.Sprintf(`!isBusy && location.hash === %q`, "#W23/"+columns[column]))
+	}
+	assert.True(t, isSnapped && isExact, "presses near a red column, and far from all")
+	assert.Zero(t, browser.Evaluate[int](b, `document.querySelectorAll(".goal.found").length`))
+}
+
+// Both boards, and what is said under the second, agree at the end of every path, whichever two locks stand side by
+// side.
+func TestTheSecondBoardAgreesWithItsTextInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "#4/AlBpBpBp", 1366, 768)
+	drawn := `[...at("second").querySelectorAll(".name")].map((e) => {
+		do e = e.nextElementSibling; while (e.tagName !== "text");
+		return e.textContent;
+	})`
+	for _, path := range []struct{ choices, drawn, says string }{
+		{"AlBpBpBp", "is done / is done", "stays right: A is done; B is done."},
+		{"BlApApAp", "is done / is done", "stays right: A is done; B is done."},
+		{"ApApBlAuAp", "is done / is done", "stays right: A is done; B is done."},
+		{"ApApBpAxBp", "knows that it lost it / HOLDS the lock", "this moment: A knows that it lost it; B HOLDS the lock."},
+	} {
+		browser.Evaluate[any](b, fmt.Sprintf(`void enter("4", %q)`, path.choices))
+		b.Until(fmt.Sprintf(`!isBusy && played === %d`, len(path.choices)/2))
+		assert.Equal(t, path.drawn, browser.Evaluate[string](b, drawn+`.join(" / ")`), path.choices)
+		b.Contains("#beside-says", path.says)
+	}
+
+	for _, first := range browser.Evaluate[[]string](b, `Object.keys(games)`) {
+		ends := browser.Evaluate[struct {
+			Count  int
+			Differ []string
+		}](b, fmt.Sprintf(`((first) => {
+			const differ = new Set(), seen = new Set();
+			const compare = (key, choices) => {
+				level = { ...data.levels[0], key: first, beside: key };
+				path = choices; played = choices.length;
+				const two = second(), ends = [0, 1].map((c) => ended(two.moved, c));
+				const place = [key, two.now, ...ends].join();
+				if (seen.has(place)) return;
+				seen.add(place);
+				showSecond(two);
+				const says = at("beside-says").textContent;
+				%s.forEach((state, c) => {
+					const who = nameOf(c) + " ";
+					if (!two.end.wrong.length && !says.includes(who + state)) differ.add([key, says, who + state].join(" | "));
+				});
+			};
+			const visit = (choices) => {
+				const all = game.moves(choices.at(-1)?.to ?? 0);
+				for (const m of all) visit([...choices, m]);
+				if (!all.length) for (const key of Object.keys(games)) compare(key, choices);
+			};
+			game = games[first];
+			visit([]);
+			return { Count: seen.size, Differ: [...differ] };
+		})(%q)`, drawn, first))
+		t.Logf("%s: %d ends of second boards", first, ends.Count)
+		assert.Greater(t, ends.Count, 20, first)
+		assert.Empty(t, ends.Differ, "beside %s", first)
+	}
+}
+
+// A coin that was spent in vain is announced at once. A goal that nobody reaches, or that the reader has
+// reached before, is not said to be out of reach.
+func TestAWastedCoinInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "#4", 1366, 768)
+	const announced = "From here the goal is out of reach (Two hold it): take a choice back."
+	press(b, "go-0")
+	assert.NotContains(t, b.Text("#says"), "out of reach")
+	press(b, "client-0", "go-0-crash")
+	b.Contains("#says", announced)
+	b.Do(chromedp.Click(chromedp.CSS("#undo")))
+	b.Contains("#says", "A's znode is 0.")
+	assert.NotContains(t, b.Text("#says"), "out of reach")
+
+	browser.Evaluate[any](b, `void (store.set("zklock-network-4", '{"0":5}'), enter("4"))`)
+	press(b, "go-0", "client-0", "go-0-crash")
+	assert.NotContains(t, b.Text("#says"), "out of reach", "after a win")
+	browser.Evaluate[any](b, `void enter("5")`)
+	press(b, "go-0", "client-0", "go-0-crash")
+	assert.NotContains(t, b.Text("#says"), "out of reach", "where nobody wins")
+}
+
+// What the second board does by itself is explained. After a win nobody is asked to give up.
+func TestTheWordsBesideAWinInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "#4", 1366, 768)
+	const further = "A goes further here: requests that only the repaired lock makes follow by themselves."
+	press(b, "go-0")
+	b.Says("#beside-says", "")
+	b.Says("#give summary", "Give up?")
+	b.Do(chromedp.Click(chromedp.CSS("#undo")))
+	press(b, "turn-0", "turn-0", "go-0") // the reply to its create is lost
+	b.Contains("#second", "HOLDS the lock")
+	b.Says("#beside-says", further)
+
+	b.Do(chromedp.Click(chromedp.CSS("#again")))
+	press(b, "go-0", "go-0", "go-1", "client-0", "go-0-expire", "go-1")
+	b.Contains("#says", "You broke it, in 5 choices")
+	b.Says("#give summary", "Show me")
+	b.Do(chromedp.Click(chromedp.CSS(`#levels [data-key="W23"]`)))
+	b.Says("#give summary", "Give up?")
+}

@@ -1,0 +1,100 @@
+package explorer
+
+import (
+	"zklock/internal/explore"
+	"zklock/internal/lab/locks"
+)
+
+// What the page calls a lock that stands beside another. Somebody who has only this page knows no steps.
+var (
+	recipe   = text("the recipe", "官方做法")
+	repaired = text("the repaired lock", "修好的锁")
+)
+
+// hunts are the levels of the book's page. Who presses at random reaches the first goal of a level
+// at most once in twenty times.
+var hunts = []Level{
+	{
+		Key: "4", Title: recipe, Coins: 1, Beside: "5", Other: repaired,
+		Asks: text("Two clients want one lock. Each watches the znode before its own, as ZooKeeper's recipe says. "+
+			"You choose what happens next. Can you make both hold the lock?",
+			"两个客户端想要同一把锁。每个客户端都监听自己前面的节点，ZooKeeper 的官方做法就是这样。"+
+				"接下来发生什么，由你选择。你能让它们同时持有锁吗？"),
+		Learn: text("The server had ended the session of the first holder, and deleted its znode. "+
+			"That client did not know. The repair: without a connection, a client does not hold the lock (step 5 of the tutorial).",
+			"服务器结束了第一个持有者的会话，删掉了它的节点，而它并不知道。修法：连接一断，客户端就不再持有锁（教程第 5 步）。"),
+		Hint:  text("A client's session can end while the client still runs.", "客户端还在运行，它的会话也可能已经结束。"),
+		Goals: anyOf(explore.Gravest[:3]...),
+	},
+	{
+		Key: "W23", Title: text("an article's lock", "一篇文章里的锁"), Coins: 1, Beside: "4", Other: recipe,
+		Asks: text("This lock was published in an article. It differs from the recipe, beside it, in one place: "+
+			"what Lock returns to a client that was waiting. Can you make both hold it, where the recipe would not?",
+			"这把锁的代码来自一篇公开的文章。它和旁边的官方做法只差一处：客户端等待之后，Lock 返回什么。"+
+				"你能让两个客户端同时持有它，而官方做法不会这样吗？"),
+		Learn: text("One client gave up and deleted its znode, but Lock returned without an error: "+
+			"this client believes that it holds the lock. The repair: return the error, as the recipe, beside it, does.",
+			"一个客户端放弃等待，删掉了自己的节点，但 Lock 返回时没有报错，于是它以为自己持有锁。修法：像旁边的官方做法那样，返回错误。"),
+		Hint:  text("A client that waits can stop waiting.", "正在等待的客户端，也可以不再等下去。"),
+		Goals: []Goal{{Kind: explore.TwoInside, Faults: []string{"give-up"}}},
+	},
+	{
+		Key: "W19", Title: text("another article's", "另一篇文章里的锁"), Coins: 1, Beside: "4", Other: recipe,
+		Asks: text("This one differs from the recipe, beside it, in how a client looks for the znode before its own. "+
+			"Again: can you make both hold it, where the recipe would not?",
+			"这一把和旁边的官方做法只差一处：客户端怎样找自己前面的节点。"+
+				"再来一次：你能让两个客户端同时持有它，而官方做法不会这样吗？"),
+		Learn: text("Its list failed, so it did not know which znode is before its own, and asked for one that does not "+
+			"exist. A znode before its own that does not exist means for this lock that its turn has come. "+
+			"The repair: return the error, as the recipe, beside it, does.",
+			"它没能列出队列，不知道自己前面是哪个节点，就去查一个不存在的节点。前面的节点不存在，"+
+				"这把锁就当作轮到自己了。修法：像旁边的官方做法那样，返回错误。"),
+		Hint:  text("A client may fail to learn who is before it.", "客户端可能没能得知谁排在自己前面。"),
+		Goals: []Goal{{Kind: explore.TwoInside, Faults: []string{"lose-reply getChildren"}}},
+	},
+	{
+		Key: locks.PartA, Title: text("half repaired", "修了一半的"), Coins: 1, Beside: "5", Other: repaired,
+		Asks: text("This is the recipe, half repaired: no lost message breaks it any more. "+
+			"But the trick that broke the first lock still makes both hold it. Why?",
+			"这是修了一半的官方做法：丢失哪条消息，都攻不破它了。可是攻破第一把锁的那一招，照样能让两个客户端同时持有它。为什么？"),
+		Learn: text("The session of the first holder had ended, and its Lock had returned long before: "+
+			"a nil cannot say later that the lock was lost. The repair, beside it: Lock returns a hold, which ends "+
+			"with the connection (step 5 of the tutorial).",
+			"第一个持有者的会话已经结束，而它的 Lock 早就返回了：返回的 nil 没法在事后告诉它锁丢了。"+
+				"修法见旁边：Lock 返回一个 hold，连接一断，hold 就结束（教程第 5 步）。"),
+		Hint:  text("A request or a reply need not be lost. What else can the coin buy?", "不一定要丢失请求或响应。红币还能用在哪里？"),
+		Goals: anyOf(explore.TwoInside),
+	},
+	{
+		Key: "5", Title: text("repaired", "修好的"), Coins: 1,
+		Asks: text("With two clients and one fault, nobody has broken this one. Can you?",
+			"两个客户端，一次故障：还没有人攻破过这一把。你能吗？"),
+		Goals: anyOf(explore.Gravest[:3]...),
+	},
+}
+
+// anyOf returns goals that are reached by whichever fault.
+func anyOf(kinds ...string) (goals []Goal) {
+	for _, kind := range kinds {
+		goals = append(goals, Goal{Kind: kind})
+	}
+	return goals
+}
+
+// Network returns the book's page in a language, en or zh-CN.
+func Network(language string, b Book) (Page, error) {
+	p := Page{Language: language, Book: &b, Levels: hunts, Games: map[string]*Game{}}
+	for _, l := range hunts {
+		for _, key := range []string{l.Key, l.Beside} {
+			if key == "" || p.Games[key] != nil {
+				continue
+			}
+			game, err := Recorded(key)
+			if err != nil {
+				return p, err
+			}
+			p.Games[key] = game
+		}
+	}
+	return p, nil
+}

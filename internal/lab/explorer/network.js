@@ -1,0 +1,671 @@
+// The reader plays the network: he chooses what happens next. All that can happen is in the games.
+
+const at = (id) => document.getElementById(id);
+const data = JSON.parse(at("data").textContent);
+const games = Object.fromEntries(Object.entries(data.games).map(([key, game]) => [key, new Game(game)]));
+const isStill = matchMedia("(prefers-reduced-motion: reduce)");
+const CODES = { pass: "p", unlock: "u", "lose-request": "r", "lose-reply": "l", crash: "c", expire: "x", "give-up": "g" };
+const COLOURS = ["var(--request)", "var(--six)", "var(--notification)", "var(--soft)"];
+const nameOf = (client) => "ABCD"[client];
+
+let level, game;
+let path = [], played = 0; // the choices, and how many of them are on the board
+let turned = {}; // the clients whose chip shows a loss: which one
+let menu = -1; // the client that is pressed
+let isBusy = false, isShown = false, hasGivenUp = false; // isShown: the path is not the reader's own
+let halts = 0; // counted, so that what was under way before one does not go on
+
+const mine = () => path.slice(0, played);
+const here = () => mine().at(-1)?.to ?? 0;
+const coinsLeft = () => level.coins - mine().filter(isFault).length;
+const moves = () => game.moves(here());
+
+// ---- Words ----
+
+function number(name) {
+  const digits = name.match(/(\d+)$/)?.[1];
+  if (digits) return String(Number(digits));
+  return name === "null" ? say("(no name)", "（没有名字）") : name;
+}
+function request({ op, on, sets }) {
+  switch (op) {
+    case "create": return say("create znode", "创建节点");
+    case "getChildren": return sets ? say("list, and watch", "列出并监听") : say("list the queue", "列出队列");
+    case "getData": case "exists": return (sets ? say("watch ", "监听 ") : say("look at ", "查看 ")) + number(on);
+    case "delete": return say("delete ", "删除 ") + number(on);
+    case "sync": return say("sync the server", "让服务器同步");
+  }
+  return op;
+}
+const deeds = () => ({
+  pass: say("it reaches the server", "到达服务器"), unlock: say("calls Unlock", "调用 Unlock"),
+  "lose-request": say("request lost", "请求丢失"), "lose-reply": say("reply lost", "响应丢失"),
+  crash: say("crashes", "崩溃"), expire: say("its session expires", "会话过期"), "give-up": say("gives up", "放弃等待"),
+});
+
+// ended says how all calls of a client have ended. It got an error if it never held the lock, or lost it.
+function ended(path, client) {
+  const states = path.flatMap((m) => m.came).filter(([who, kind]) => who === client && kind === "state").map(([, , state]) => state);
+  const isDone = states.some((state) => state === "holds" || state === "reads") && !states.some((state) => state.startsWith("told"));
+  return isDone ? say("is done", "完成了") : say("got an error", "得到错误");
+}
+function stateOf(s, isTooMany, ended) {
+  if (s.state === "crashed") return [say("crashed", "已崩溃"), "bad"];
+  if (s.state === "holds" || s.state === "reads") return [s.expired ? say("believes it holds", "以为自己持有锁") : say("HOLDS the lock", "持有锁"), s.expired || isTooMany ? "bad" : "holder"];
+  if (s.state === "waits" && s.gaveUp) return [say("has given up", "已放弃"), "soft"];
+  if (s.state === "waits") return s.op ? [say("wants the lock", "想要锁"), "soft"] : [say("waits", "等待"), "soft"];
+  if (s.state === "releases") return [say("releases", "释放中"), "soft"];
+  if (s.state.startsWith("told")) return [say("knows that it lost it", "知道丢了锁"), "soft"];
+  if (s.state === "got an error") return [say("got an error", "得到错误"), "soft"];
+  return [ended, "soft"];
+}
+const kindOf = (kind) => say(data.kinds[kind]);
+const count = (n, one, many, zh) => say(n === 1 ? one : `${n} ${many}`, `${n} ${zh}`);
+const choicesIn = (n) => count(n, "1 choice", "choices", "次选择");
+
+// described says what has followed from a choice.
+function described(m) {
+  const said = [];
+  if (m.deed !== "pass") said.push(`${nameOf(m.client)}${say(": ", "：")}${m.deed.startsWith("lose") ? request(m) + say(": ", "：") : ""}${deeds()[m.deed]}`);
+  if (knowsNoName(m)) said.push(say(`${nameOf(m.client)}'s list failed; ${nameOf(m.client)} does not know which znode is before its own`, `${nameOf(m.client)} 没能列出队列，不知道自己前面是哪个节点`));
+  for (const [client, kind, op, on, err, names, isLost] of m.came) {
+    const who = nameOf(client), n = on && number(on);
+    if (kind === "state") {
+      const s = { holds: say(`${who} holds the lock`, `${who} 持有锁`), idle: `${who} ${ended(mine(), client)}`, "got an error": say(`${who} got an error`, `${who} 得到错误`) }[op];
+      if (s || op.startsWith("told")) said.push(s ?? say(`${who} learns that it lost the lock`, `${who} 得知自己丢了锁`));
+    } else if (kind === "notification") {
+      said.push(op === "deleted" ? say(`${who} is notified: ${n} is gone`, `${who} 收到通知：${n} 没了`) : say(`${who} is notified: the queue has changed`, `${who} 收到通知：队列变了`));
+    } else if (kind === "reply" && isLost) {
+      if (!READS.includes(op)) said.push(say(`The server has done it, and ${who} does not know`, `服务器已经照办，而 ${who} 不知道`));
+    } else if (kind === "reply" && err) {
+      const isNew = game.stand(m.to, client).expired;
+      said.push(say(`${who} learns: ${n} does not exist`, `${who} 得知：${n} 不存在`) + (isNew ? say(` (${who} has a new session, so the server answers)`, `（${who} 有了新会话，所以服务器照样答复）`) : ""));
+    } else if (kind === "reply") {
+      const s = { create: say(`${who}'s znode is ${n}`, `${who} 的节点是 ${n}`), getChildren: say(`${who} has read the queue`, `${who} 读到了队列`),
+        getData: say(`${who} watches ${n}`, `${who} 监听 ${n}`), exists: say(`${who} has looked at ${n}`, `${who} 查看了 ${n}`), delete: say(`${n} is deleted`, `${n} 已删除`),
+        sync: say(`${who}'s server is up to date; now ${who} can look for its own znode`, `${who} 的服务器已经同步；现在 ${who} 可以找自己的节点了`) }[op];
+      if (s) said.push(s);
+    }
+  }
+  return said.map((s) => s + say(".", "。")).join(say(" ", ""));
+}
+
+// knowsNoName reports whether a fault made a client ask for a znode without a name next: its list had failed.
+const knowsNoName = (m) => isFault(m) && m.op === "getChildren" && game.stand(m.to, m.client).on === "null";
+
+// lists returns the list that each client has read last, which it acts on.
+function lists(g, path) {
+  const read = [];
+  for (const m of path) {
+    for (const [client, kind, op, , err, , isLost] of m.came) {
+      if (kind === "reply" && op === "getChildren" && !err && !isLost) read[client] = g.znodes(m.to).map((z) => number(z.name));
+      if (kind === "state" && ["idle", "crashed", "got an error"].includes(op)) read[client] = null;
+    }
+  }
+  return read;
+}
+
+// ---- The board ----
+
+const html = (s) => String(s).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+const box = (x, y, w, h, look = "", r = 9) => `<rect x="${x - w / 2}" y="${y - h / 2}" width="${w}" height="${h}" rx="${r}" style="${look}"/>`;
+const words = (x, y, s, look = "", kind = "") => `<text x="${x}" y="${y}" class="${kind}" style="${look}">${html(s)}</text>`;
+const press = (key, name, inside, more = "") => `<g role="button" tabindex="0" data-key="${key}" aria-label="${html(name)}" ${more}>${inside}</g>`;
+
+// A plan says where things stand on a board.
+function plan(svg, n) {
+  const isSmall = svg.id === "second", { width, height } = svg.getBoundingClientRect();
+  const p = isSmall ? { client: 62, r: 22, chip: 112, server: 136, znode: 166, h: 204, apart: 84 }
+    : { client: 92, r: 34, chip: 184, server: 256, znode: 298, h: 358, apart: 100 };
+  const isNarrow = width < 560, w = Math.max(isSmall ? 130 * n : 192 * n, isNarrow ? 390 : p.h * width / height);
+  return { ...p, w, isSmall, x: (c) => w * (c + 0.5) / n, znodes: (all) => all.map((z, k) => ({ ...z, x: w / 2 + (k - (all.length - 1) / 2) * p.apart })) };
+}
+
+function draw(svg, g, point, path) {
+  const n = g.data.clients, read = lists(g, path), p = plan(svg, n), zs = p.znodes(g.znodes(point)), out = [];
+  svg.setAttribute("viewBox", `0 0 ${p.w} ${p.h}`);
+  out.push(`<rect x="12" y="${p.server}" width="${p.w - 24}" height="${p.h - p.server - 8}" rx="12" class="server"/>`);
+  if (!p.isSmall) out.push(words(p.w / 2, p.h - 20, say("ZooKeeper: the lock's queue", "ZooKeeper：锁的队列"), "", "small"));
+  if (!zs.length) out.push(words(p.w / 2, p.znode, say("no znode", "没有节点"), "", "small"));
+  for (let c = 0; c < n; c++) {
+    const x = p.x(c), s = g.stand(point, c);
+    out.push(`<path d="M${x} ${p.client + p.r}V${p.server}" class="wire" ${s.state === "crashed" ? 'stroke-dasharray="3 9"' : ""}/>`);
+    for (const on of s.watches) {
+      const z = zs.find((z) => z.name === on) ?? { x: p.w / 2 }, end = zs.some((z) => z.name === on) ? p.znode - (p.isSmall ? 17 : 24) : p.server;
+      const side = x < z.x ? 1 : -1;
+      out.push(`<path d="M${x + side * p.r * 0.8} ${p.client + p.r * 0.7}C${x + side * 70} ${p.server - 60} ${z.x} ${p.server - 50} ${z.x} ${end}" class="watch"/><circle cx="${z.x}" cy="${end}" r="5" class="eye"/>`);
+    }
+  }
+  for (const z of zs) {
+    const whose = z.owner < 0 ? "?" : nameOf(z.owner), look = `stroke:${COLOURS[z.owner] ?? "var(--ink)"}`;
+    out.push(p.isSmall ? box(z.x, p.znode, 72, 34, look) + words(z.x, p.znode, `${number(z.name)} · ${whose}`)
+      : box(z.x, p.znode, 84, 48, look) + words(z.x, p.znode - 8, number(z.name)) + words(z.x, p.znode + 12, say(`of ${whose}`, `${whose} 的`), "", "small"));
+  }
+  for (let c = 0; c < n; c++) out.push(p.isSmall ? "" : chips(p, c, point), client(p, g, point, c, read[c], ended(path, c)));
+  if (!p.isSmall) out.push(coins(p));
+  svg.innerHTML = out.join("");
+}
+
+function client(p, g, point, c, read, ended) {
+  const x = p.x(c), y = p.client, s = g.stand(point, c), [state, colour] = stateOf(s, isTooMany(g, point), ended), inside = ["holder", "bad"].includes(colour) && s.state !== "crashed";
+  const faults = p.isSmall ? [] : happens(c);
+  const circle = `<circle cx="${x}" cy="${y}" r="${p.r}" style="fill:${inside ? `var(--${colour})` : "var(--paper)"};stroke:${COLOURS[c]}" class="client"/>` +
+    words(x, y, nameOf(c), inside ? "fill:var(--paper)" : "", "name") +
+    (s.state === "crashed" ? `<path d="M${x - 18} ${y - 18}l36 36m0 -36l-36 36" class="cross"/>` : "");
+  const label = `${say("client ", "客户端 ")}${nameOf(c)}${say(", ", "，")}${state}${say(": what can happen to it", "：它可能遇到什么")}`;
+  const out = [faults.length ? press(`client-${c}`, label, circle, `aria-expanded="${menu === c}"`) : circle, words(x, y - p.r - 14, state, `fill:var(--${colour})`)];
+  if (s.expired && !p.isSmall) out.push(words(x, y - p.r - 34, say("session expired", "会话已过期"), "fill:var(--bad)", "small"));
+  if (p.isSmall) out.push(s.op ? words(x, p.chip, request(s), "", "small wait") : "");
+  else if (read && menu !== c) out.push(box(x, y + 54, 128, 24, "", 3), words(x, y + 54, say("has read: ", "读到：") + (read.join(" ") || say("nobody", "没有人")), "", "small"));
+  return out.join("");
+}
+
+// happens lists what can happen to a client itself.
+const happens = (c) => coinsLeft() > 0 ? moves().filter((m) => m.client === c && ["crash", "expire", "give-up"].includes(m.deed)) : [];
+
+// sides lists what a client's chip can show. The first is the call or the request that passes, or null: SWITCHES does not
+// let it be the turn of this client.
+function sides(c) {
+  const all = moves().filter((m) => m.client === c), passes = all.find((m) => m.deed === "pass" || m.deed === "unlock");
+  const losses = coinsLeft() > 0 ? ["lose-request", "lose-reply"].map((deed) => all.find((m) => m.deed === deed)).filter(Boolean) : [];
+  return passes || game.stand(here(), c).op ? [passes ?? null, ...losses] : [];
+}
+const facing = (c) => sides(c)[(turned[c] ?? 0) % sides(c).length];
+
+function chips(p, c, point) {
+  const x = p.x(c), y = p.chip, who = nameOf(c) + say(": ", "：");
+  if (menu === c) {
+    return happens(c).map((m, k) => press(`go-${c}-${m.deed}`, who + deeds()[m.deed], box(x, y - 36 + k * 42, 176, 36, "fill:var(--bad);stroke:var(--bad)", 18) + words(x, y - 36 + k * 42, deeds()[m.deed], "fill:var(--paper)"))).join("");
+  }
+  const all = sides(c), m = facing(c);
+  if (m === undefined) return "";
+  const isLoss = m?.deed.startsWith("lose"), left = all.length > 1 ? x - 17 : x;
+  const asked = m?.deed === "unlock" ? say("call Unlock", "调用 Unlock") : request(game.stand(point, c));
+  const face = isLoss ? words(left, y - 9, asked, "fill:var(--paper)") + words(left, y + 9, "✕ " + deeds()[m.deed], "fill:var(--paper)") : words(left, y, asked);
+  const look = isLoss ? "fill:var(--bad);stroke:var(--bad)" : `stroke:${!m ? "var(--line)" : m.deed === "unlock" ? "var(--holder)" : COLOURS[c]}`;
+  const chip = !m ? box(x, y, 184, 42, look, 21) + words(left, y, asked, "fill:var(--soft)") : press(`go-${c}`, who + (m.op ? request(m) + say(": ", "：") : "") + deeds()[m.deed], box(x, y, 184, 42, look, 21) + face, 'class="chip"');
+  const turn = all.length > 1 ? press(`turn-${c}`, who + say("turn the chip", "翻转筹码"), `<circle cx="${x + 71}" cy="${y}" r="17" class="turn"/>` + words(x + 71, y, "↻", "fill:var(--bad);font-size:20px")) : "";
+  return `<g data-chip="${c}">${chip}${turn}</g>`;
+}
+
+function coins(p) {
+  const x = p.w / Math.max(2, game.data.clients), left = coinsLeft();
+  const all = Array.from({ length: level.coins }, (_, k) => `<circle cx="${x + (k - (level.coins - 1) / 2) * 40}" cy="${p.client - 12}" r="18" class="${k < left ? "coin" : "spent"}"/>`);
+  const says = !level.coins ? say("no fault", "没有故障") : left ? count(left, "one fault", "faults", "次故障") : say("spent", "已用掉");
+  const coin = all.join("") + words(x, p.client + 20, says, "", "small");
+  return left ? press("coin", says + say(": where it can be spent", "：可以用在哪里"), coin) : coin;
+}
+
+// ---- Motion ----
+
+const LASTS = 190; // milliseconds, for each way
+
+// fly moves a sign along a line. A lost one stops half way.
+function fly(svg, from, to, says, colour, isLost) {
+  if (isStill.matches || document.hidden) return Promise.resolve();
+  const g = document.createElementNS("http://www.w3.org/2000/svg", "g");
+  const wide = says ? Math.max(44, [...says].reduce((w, c) => w + (c > "⺀" ? 15 : 8.5), 18)) : 12;
+  g.innerHTML = box(0, 0, wide, says ? 28 : 12, `fill:${colour};stroke:${colour}`, says ? 14 : 6) + (says ? words(0, 0, says, "fill:var(--paper);font-size:14px") : "");
+  g.classList.add("sign");
+  svg.append(g);
+  const end = isLost ? [(from[0] + to[0]) / 2, (from[1] + to[1]) / 2] : to;
+  return new Promise((done) => {
+    const begun = performance.now(), finish = () => { g.remove(); done(); };
+    const step = (now) => {
+      const t = Math.min(1, (now - begun) / LASTS), eased = t * (2 - t);
+      g.setAttribute("transform", `translate(${from.map((v, i) => v + (end[i] - v) * eased)})`);
+      if (t < 1) return requestAnimationFrame(step);
+      if (!isLost) return finish();
+      g.innerHTML += '<path d="M-14 -14l28 28m0 -28l-28 28" class="cross"/>';
+      setTimeout(finish, 2 * LASTS);
+    };
+    requestAnimationFrame(step);
+  });
+}
+
+async function animate(svg, g, m, then) {
+  const p = plan(svg, g.data.clients);
+  const first = [...m.came.filter((e) => e[0] === m.client), ...m.came.filter((e) => e[0] !== m.client)];
+  for (const [c, kind, op, on, err, names, isLost] of first) {
+    if (then !== halts) return;
+    const top = [p.x(c), p.client + p.r], low = [p.x(c), p.server];
+    const short = (s) => p.isSmall ? "" : s;
+    if (kind === "request") await fly(svg, [p.x(c), p.chip], low, short(request({ op, on, sets: m.sets })), COLOURS[c], isLost);
+    if (kind === "reply") {
+      const says = err ? say(`no ${number(on)}`, `没有 ${number(on)}`) : op === "getChildren" ? g.znodes(m.to).map((z) => number(z.name)).join(" ") || "–" : op === "create" ? say(`yours: ${number(on)}`, `你的：${number(on)}`) : "✓";
+      await fly(svg, low, top, short(says), COLOURS[c], isLost);
+    }
+    if (kind === "notification") await fly(svg, [p.w / 2, p.znode], top, short(op === "deleted" ? say(`${number(on)} is gone`, `${number(on)} 没了`) : say("changed", "变了")), "var(--notification)", isLost);
+  }
+}
+
+// ---- What is shown ----
+
+// second returns where the second board stands. When the first has come to its end, the second plays on to its own,
+// unless it shows how it differs from two holders.
+function second() {
+  const other = games[level.beside];
+  if (!other) return null;
+  const answers = beside(game, mine(), other), moved = answers.flatMap((a) => a.moves), now = answers.at(-1)?.to ?? 0;
+  if (moves().length) return { other, now, moved, isAhead: answers.at(-1)?.moves.length > 1 };
+  const more = rest(other, now), last = more.at(-1)?.to ?? now, end = other.end(last);
+  return isTooMany(game, here()) ? { other, now, moved, end } : { other, now: last, moved: [...moved, ...more], end };
+}
+// isTooMany reports whether several clients hold the lock at a point. This ends the interleaving.
+const isTooMany = (g, point) => g.end(point)?.wrong.includes("two clients hold the lock at once") ?? false;
+
+const best = (key = level.key) => JSON.parse(store.get("zklock-network-" + key) ?? "{}");
+const keyOf = (goal) => level.goals.indexOf(goal);
+const isWon = (won) => won.includes(level.goals[0]) || Boolean(best()[0]); // now, or before
+
+function show(focus) {
+  const isOver = !moves().length, end = isOver ? game.end(here()) : null;
+  const won = level.goals.filter((goal) => reaches(goal, game, mine(), games[level.beside]));
+  if (won.length && !isShown) {
+    const known = best();
+    for (const goal of won) known[keyOf(goal)] = Math.min(known[keyOf(goal)] ?? 99, played);
+    store.set("zklock-network-" + level.key, JSON.stringify(known));
+  }
+  at("asks").textContent = say(placed(level.asks));
+  draw(at("board"), game, here(), mine());
+  showVerdict(isOver, end, won);
+  const two = second();
+  at("beside").hidden = !two;
+  if (two) showSecond(two);
+  at("beads").replaceChildren(...path.map(bead));
+  at("give-up").textContent = isWon(won) ? say("Show me", "演示") : say("Give up?", "放弃？");
+  at("way").textContent = at("give").open && !isOver ? wayFromHere() : "";
+  at("undo").disabled = at("again").disabled = !played;
+  showGoals();
+  at("note").textContent = say(level.note);
+  at("link").hidden = !end?.wrong.length;
+  const following = data.levels[data.levels.indexOf(level) + 1];
+  at("next").hidden = !following || !isWon(won);
+  if (at("limits")) at("limits").hidden = Boolean(following);
+  if (following) at("next").textContent = say(`Next: ${following.title.en} →`, `下一把：${following.title.zh} →`);
+  showLevels();
+  const hasWon = hasGivenUp || Object.keys(best()).length > 0 || won.length > 0;
+  at("all").hidden = !hasWon;
+  if (hasWon) icicle();
+  address(`#${level.key}/${mine().map((m) => nameOf(m.client) + CODES[m.deed]).join("")}`);
+  if (focus) (document.querySelector(`[data-key="${focus}"]`) ?? at("board").querySelector(`[data-key^="${focus.slice(0, 4)}"]`) ?? at("board").querySelector("[data-key^=go]") ?? at("next")).focus({ preventScroll: true });
+}
+
+function showLevels() {
+  for (const b of at("levels").children) {
+    const { key, title } = data.levels.find((l) => l.key === b.dataset.key);
+    b.ariaCurrent = key === level.key ? "true" : "false";
+    b.textContent = say(title) + (best(key)[0] ? " ✓" : "");
+  }
+}
+
+function showVerdict(isOver, end, won) {
+  const says = at("says"), parts = [];
+  const p = (text, kind = "") => parts.push(Object.assign(document.createElement("p"), { textContent: text, className: kind }));
+  const ends = (end?.says ?? []).map(say).join(say("; ", "；"));
+  if (!played && !path.length) {
+    p(say("Press a chip: the request reaches the server.", "按一下筹码：请求到达服务器。") + (level.coins ? say(" ↻ turns it: request lost, or reply lost. Press a client for its faults: it crashes, its session expires, or it gives up. Each fault uses up one red coin.", "↻ 翻转筹码：请求或响应丢失。按一下客户端：它崩溃、会话过期，或者放弃等待。出一次故障，花掉一枚红币。") : ""));
+  } else if (!isOver) {
+    p(played ? described(mine().at(-1)) : say("All taken back.", "全部撤回了。"));
+    if (!isShown && isOutOfReach()) p(say(`From here the goal is out of reach (${goalName(level.goals[0])}): take a choice back.`, `从这里到不了目标（${goalName(level.goals[0])}）：撤回一步。`), "bad");
+    else if (coinsLeft() > 0) p(say("Press a client for its faults, or ↻.", "要出故障，就按客户端，或者按 ↻。"));
+  } else if (end?.wrong.length) {
+    const wrong = end.wrong.map((k) => kindOf(k)).join(say("; ", "；"));
+    const why = orphan(end), more = why ? "" : ends;
+    p((isShown ? say(`This breaks it, in ${choicesIn(played)}: `, `这样就攻破了，用了 ${choicesIn(played)}：`) : say(`You broke it, in ${choicesIn(played)}: `, `你攻破了它，用了 ${choicesIn(played)}：`)) + wrong + say(".", "。") + (more ? " " + more + say(".", "。") : ""), "bad");
+    const asked = level.goals[0];
+    if (why) p(why);
+    if (won.includes(asked) && level.learn.en) p(say(placed(level.learn)));
+    if (end.wrong.includes(asked.kind) && !won.includes(asked) && second()?.end.wrong.length) {
+      p(say(`Both hold it, but ${level.other.en} breaks here too: find what only this lock does wrong.`, `两个客户端都持有了锁，可是${level.other.zh}在这里也会出错：请找出只有这把锁才犯的错。`));
+    } else if (!isWon(won)) {
+      p(say("The goal is: ", "目标是：") + goalName(asked) + say(".", "。"));
+    }
+  } else {
+    p(say("This interleaving is right: ", "这种次序是正确的：") + ends + say(". Take choices back, or begin again.", "。撤回几步，或者从头开始。"), "right");
+  }
+  says.replaceChildren(...parts);
+}
+
+// orphan says why a znode is left behind, if a lost message is the reason, and what repairs that.
+function orphan(end) {
+  const lost = mine().find((m) => ["lose-reply create", "lose-request delete"].includes(`${m.deed} ${m.op}`));
+  if (!lost || !end.wrong.includes("a znode is left behind")) return "";
+  const who = nameOf(lost.client), other = nameOf(1 - lost.client), isWaited = end.wrong.some((kind) => kind.includes("waits forever"));
+  const why = lost.op === "create" ? say(`${who}'s create was carried out, but the reply was lost, and ${who} got an error. So nobody deletes that znode`, `${who} 的节点其实已经创建，但响应丢了，${who} 只得到错误，所以没有人去删除这个节点`)
+    : say(`${who}'s delete was lost on its way. So its znode stays`, `${who} 的删除请求在路上丢了，所以它的节点还留着`);
+  const repair = lost.op === "create" ? say(" The repair: before an error is returned, look in the queue for the client's own znode.", "修法：返回错误之前，先在队列里找自己的节点。")
+    : say(" The repair: delete again, until the server has answered.", "修法：一再删除，直到服务器答复为止。");
+  return why + (isWaited ? say(`, and ${other} waits for it.`, `，而 ${other} 在等它。`) : say(".", "。")) + repair;
+}
+
+// placed says where the second board is: on a narrow screen, below the first.
+const isNarrow = matchMedia("(max-width: 760px)");
+const placed = ({ en, zh }) => isNarrow.matches ? { en: en.replace("beside it", "below"), zh: zh.replaceAll("旁边", "下面") } : { en, zh };
+
+function showSecond({ other, now, moved, isAhead, end }) {
+  at("beside-title").textContent = say(`The same choices with ${level.other.en}`, `同样的选择，换成${level.other.zh}`);
+  draw(at("second"), other, now, moved);
+  const says = at("beside-says");
+  says.className = !end ? "" : end.wrong.length ? "bad" : "right";
+  says.textContent = !end ? (isAhead ? wentAhead() : "") : end.wrong.length ? say("This is also wrong here: ", "这里也出错：") + end.wrong.map(kindOf).join(say("; ", "；"))
+    : say(`✓ Played on to the end, ${level.other.en} stays right`, `✓ 走到最后，${level.other.zh}一直正确`) + (other.moves(now).length ? say(". The drawing shows this moment: ", "。图中是这一刻：") + statesAt(other, now, moved) : say(": ", "：") + end.says.map(say).join(say("; ", "；"))) + say(".", "。");
+}
+function wentAhead() {
+  const who = nameOf(mine().at(-1).client);
+  return say(`${who} goes further here: requests that only ${level.other.en} makes follow by themselves.`, `${who} 在这里多走了几步：只有${level.other.zh}才发的请求，会自动跟上。`);
+}
+// statesAt says what the board says of each client.
+const statesAt = (g, point, path) => Array.from({ length: g.data.clients }, (_, c) =>
+  nameOf(c) + " " + stateOf(g.stand(point, c), isTooMany(g, point), ended(path, c))[0]).join(say("; ", "；"));
+
+function bead(m, k) {
+  const b = document.createElement("button");
+  b.type = "button";
+  b.className = (isFault(m) ? "fault " : "") + (k >= played ? "ahead" : "");
+  b.style.borderColor = COLOURS[m.client];
+  b.textContent = nameOf(m.client) + { pass: "", unlock: "◦", "lose-request": "✕", "lose-reply": "✕", crash: "†", expire: "∅", "give-up": "–" }[m.deed];
+  b.dataset.key = `bead-${k}`;
+  b.ariaLabel = b.title = `${k + 1}. ${nameOf(m.client)}${say(": ", "：")}${m.op ? request(m) + say(": ", "：") : ""}${deeds()[m.deed]}`;
+  b.ariaCurrent = k === played - 1 ? "step" : "false";
+  b.onclick = () => scrub(k + 1, `bead-${k}`);
+  return b;
+}
+
+function goalName({ kind, faults }) {
+  if (!faults || !level.coins) return kindOf(kind);
+  if (faults.join() === "") return kindOf(kind) + say(", and the coin is not spent", "，而且红币没有用掉");
+  return kindOf(kind) + say(`, but not with ${level.other.en}`, `，而${level.other.zh}不会`);
+}
+const least = (goal) => goal.least ??= shortest(goal, game, level.coins, games[level.beside]) ?? [];
+
+// onward returns the shortest way from here to the goal, from the first choice on; or null.
+const onward = () => shortest(level.goals[0], game, level.coins, games[level.beside], mine());
+// isOutOfReach is false for a goal that nobody can reach, and for one that the reader has reached before.
+const isOutOfReach = () => !isWon([]) && least(level.goals[0]).length > 0 && !onward();
+// wayFromHere says how far the goal is.
+function wayFromHere() {
+  const whole = least(level.goals[0]).length ? onward() : null;
+  return whole ? say(`From here the goal is ${choicesIn(whole.length - played)} away.`, `从这里到目标，还差 ${choicesIn(whole.length - played)}。`) : "";
+}
+
+function showGoals() {
+  const known = best();
+  at("goals").replaceChildren(...level.goals.map((goal, k) => {
+    const card = document.createElement("div"), n = known[k], few = (n || hasGivenUp) && least(goal).length;
+    card.className = "goal" + (n ? " found" : "");
+    const b = document.createElement("b"), small = document.createElement("small");
+    b.textContent = goalName(goal);
+    small.textContent = n ? say(`you: ${choicesIn(n)}; the fewest: ${few}`, `你：${choicesIn(n)}；最少：${few}`) + (n === few ? " ★" : "")
+      : !hasGivenUp ? say("not found yet", "还没找到") : few ? say(`the fewest: ${choicesIn(few)}`, `最少：${choicesIn(few)}`)
+      : say("in no interleaving", "没有一种次序会这样");
+    card.append(b, small);
+    return card;
+  }));
+}
+
+// ---- What the reader does ----
+
+// halt stops what the page plays by itself: the choice that is under way there has not been made. One of the reader's has.
+function halt() {
+  halts++;
+  if (isMoving()) played++;
+  if (isBusy) path = mine();
+  isBusy = false;
+  for (const sign of document.querySelectorAll(".sign")) sign.remove();
+}
+
+const isMoving = () => isBusy && !isShown; // a choice of the reader's is under way
+
+async function go(m, focus = `go-${m.client}`) {
+  const then = halts;
+  isBusy = true;
+  const before = second(), chip = at("board").querySelector(`[data-chip="${m.client}"]`);
+  path = [...mine(), m];
+  menu = -1;
+  turned = {};
+  chip?.remove();
+  const others = before ? answer(game, m, before.other, before.now) : [];
+  await Promise.all([animate(at("board"), game, m, then), (async () => { for (const x of others) await animate(at("second"), before.other, x, then); })()]);
+  if (then !== halts) return;
+  played++;
+  isBusy = false;
+  show(focus);
+}
+
+// replay plays a path by itself.
+async function replay(whole) {
+  halt();
+  const then = halts;
+  isShown = true;
+  path = []; played = 0;
+  show();
+  for (const m of whole) {
+    if (then !== halts) return;
+    await go(m, "");
+    if (!isStill.matches) await new Promise((done) => setTimeout(done, 2 * LASTS));
+  }
+}
+
+function scrub(n, focus) {
+  halt();
+  played = Math.max(0, Math.min(path.length, n));
+  menu = -1; turned = {};
+  show(focus);
+}
+
+function pressed(key) {
+  const [what, c, deed] = [key.split("-")[0], Number(key.split("-")[1]), key.split("-").slice(2).join("-")];
+  if (isMoving()) return;
+  halt();
+  if (what === "go") {
+    isShown = false;
+    return go(deed ? happens(c).find((m) => m.deed === deed) : facing(c));
+  }
+  if (what === "turn" || what === "coin") menu = -1;
+  if (what === "turn") turned[c] = (turned[c] ?? 0) + 1;
+  if (what === "client") menu = menu === c ? -1 : c;
+  show(what === "client" && menu === c ? `go-${c}-${happens(c)[0].deed}` : key);
+  if (what === "coin") {
+    for (const e of at("board").querySelectorAll("[data-key^=client], [data-key^=turn]")) e.classList.add("spends");
+  }
+}
+
+at("board").addEventListener("click", (e) => {
+  const key = e.target.closest("[data-key]")?.dataset.key;
+  if (key && !drag?.moved) pressed(key);
+});
+addEventListener("click", (e) => { // outside the menu
+  if (menu < 0 || isBusy || e.target.closest("[data-key^=client], [data-key^=go-]")) return;
+  menu = -1;
+  show();
+});
+at("board").addEventListener("keydown", (e) => {
+  const key = e.target.closest("[data-key]")?.dataset.key;
+  if (!key) return;
+  if (e.key === "Enter" || e.key === " ") { e.preventDefault(); pressed(key); }
+  if (e.key === "t" && key.startsWith("go-")) { turned[key[3]] = (turned[key[3]] ?? 0) + 1; halt(); show(key); }
+  if (e.key === "Escape" && menu >= 0) pressed(`client-${menu}`);
+});
+addEventListener("keydown", (e) => {
+  if (e.key === "Backspace" && played) { e.preventDefault(); back("go-0"); }
+});
+at("beads").addEventListener("keydown", (e) => {
+  const step = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
+  if (step) { e.preventDefault(); halt(); scrub(played + step, `bead-${Math.max(0, played + step - 1)}`); }
+});
+at("beads").addEventListener("pointermove", (e) => { // with the button down
+  const key = e.buttons && document.elementFromPoint(e.clientX, e.clientY)?.closest("[data-key^=bead]")?.dataset.key;
+  if (key && Number(key.slice(5)) !== played - 1) scrub(Number(key.slice(5)) + 1);
+});
+
+// A chip that is dragged down the wire passes. Off the wire it is lost: to its side the request, further down the reply.
+let drag = null;
+at("board").addEventListener("pointerdown", (e) => {
+  const chip = e.target.closest("[data-key^=go-]")?.closest("[data-chip]");
+  if (chip && !isMoving()) halt();
+  drag = chip && !isBusy ? { chip, c: Number(chip.dataset.chip), x: e.clientX, y: e.clientY, moved: false } : null;
+});
+addEventListener("pointermove", (e) => {
+  if (!drag || !e.buttons) return;
+  const scale = at("board").viewBox.baseVal.width / at("board").clientWidth;
+  drag.dx = (e.clientX - drag.x) * scale; drag.dy = (e.clientY - drag.y) * scale;
+  drag.moved ||= Math.hypot(drag.dx, drag.dy) > 8;
+  if (drag.moved) drag.chip.setAttribute("transform", `translate(${drag.dx} ${drag.dy})`);
+});
+addEventListener("pointerup", () => {
+  if (!drag?.moved) return;
+  const { c, dx, dy } = drag, all = sides(c);
+  setTimeout(() => { drag = null; }); // after the click
+  const side = Math.abs(dx) > 70 ? all.find((m) => m?.deed === (dy > 40 ? "lose-reply" : "lose-request")) ?? all[1]
+    : dy > 50 ? all[0] : null;
+  if (!side) return show(`go-${c}`);
+  isShown = false;
+  go(side);
+});
+
+function back(focus) {
+  halt();
+  scrub(played - 1, focus);
+}
+at("undo").onclick = () => back();
+// begin enters a level by a button that is hidden or disabled then: the focus goes to the first chip.
+function begin(key) {
+  enter(key);
+  show("go-0");
+}
+at("again").onclick = () => begin(level.key);
+at("next").onclick = () => { begin(data.levels[data.levels.indexOf(level) + 1].key); scrollTo(0, 0); };
+at("link").onclick = async () => {
+  try { await navigator.clipboard.writeText(location.href); } catch { /* the address has it */ }
+  at("link").textContent = say("Copied: send it", "已复制：发给别人吧");
+};
+at("give").ontoggle = () => {
+  if (!at("give").open) return;
+  halt();
+  const ways = level.goals.filter((goal) => least(goal).length);
+  at("hint").textContent = ways.length ? say(level.hint) : "";
+  hasGivenUp ||= !level.hint.en;
+  at("answers").replaceChildren(...ways.length ? ways.map((goal) => {
+    const b = Object.assign(document.createElement("button"), { type: "button", textContent: say("Show me: ", "演示：") + goalName(goal) });
+    b.onclick = () => { hasGivenUp = true; replay(least(goal)); };
+    return b;
+  }) : [say(`Nobody can win here. With ${game.data.clients} clients and ${count(level.coins, "one fault", "faults", "")}, every interleaving is right.`, `这里谁也赢不了：${game.data.clients} 个客户端、${level.coins} 次故障，所有交错次序都正确。`)]);
+  show();
+};
+
+// ---- All interleavings, one column each ----
+
+const NEAR = 6, NEAR_TOUCH = 12; // pixels: so far from a red column, it is meant
+
+function icicle() {
+  const canvas = at("icicle"), w = canvas.width = canvas.clientWidth * devicePixelRatio, h = canvas.height = canvas.clientHeight * devicePixelRatio;
+  const ink = canvas.getContext("2d"), css = getComputedStyle(document.documentElement), colour = (name) => css.getPropertyValue(`--${name}`).trim();
+  const known = new Map();
+  const ways = (point) => {
+    if (!known.has(point)) {
+      const next = game.moves(point).map((m) => ways(m.to));
+      const leaf = { all: 1, bad: game.end(point)?.wrong.length ? 1 : 0, deep: 0 };
+      known.set(point, next.length ? next.reduce((a, b) => ({ all: a.all + b.all, bad: a.bad + b.bad, deep: Math.max(a.deep, b.deep + 1) }), { all: 0, bad: 0, deep: 0 }) : leaf);
+    }
+    return known.get(point);
+  };
+  const total = ways(0), row = h / (total.deep + 1), unit = w / total.all;
+  const visit = (point, x, depth) => {
+    const n = ways(point), wide = n.all * unit, gap = wide > 4 ? 1 : 0;
+    ink.globalAlpha = 1; ink.fillStyle = colour("line"); ink.fillRect(x, depth * row, wide - gap, row - 1);
+    ink.globalAlpha = n.bad / n.all; ink.fillStyle = colour("bad"); ink.fillRect(x, depth * row, wide - gap, row - 1);
+    if (wide < 0.3) return;
+    for (const m of game.moves(point)) { visit(m.to, x, depth + 1); x += ways(m.to).all * unit; }
+  };
+  visit(0, 0, 0);
+  ink.globalAlpha = 1; ink.strokeStyle = colour("ink"); ink.lineWidth = 2 * devicePixelRatio;
+  let x = 0, point = 0;
+  mine().forEach((m, depth) => {
+    for (const other of game.moves(point)) { if (other.choice === m.choice) break; x += ways(other.to).all * unit; }
+    point = m.to;
+    ink.strokeRect(x, (depth + 1) * row, Math.max(4, ways(point).all * unit), row - 1);
+  });
+  const pathOf = (column) => {
+    let before = column; // so many columns are left of it
+    const whole = [];
+    const leads = (m) => {
+      const n = ways(m.to).all, isIn = before < n;
+      if (!isIn) before -= n;
+      return isIn;
+    };
+    for (let m; (m = game.moves(whole.at(-1)?.to ?? 0).find(leads));) whole.push(m);
+    return whole;
+  };
+  const isRed = (column) => ways(pathOf(column).at(-1)?.to ?? 0).bad > 0;
+  // aimed returns the column that a pointer means: a red one that is near, or the one under it.
+  const aimed = (e) => {
+    const perPixel = total.all / canvas.clientWidth, last = total.all - 1;
+    const under = Math.max(0, Math.min(last, Math.floor(e.offsetX * perPixel)));
+    const reach = Math.floor((e.pointerType === "touch" ? NEAR_TOUCH : NEAR) * perPixel);
+    for (let off = 0; total.bad && off <= reach; off++) {
+      const red = [under - off, under + off].find((column) => column >= 0 && column <= last && isRed(column));
+      if (red !== undefined) return red;
+    }
+    return under;
+  };
+  const aim = at("aim");
+  canvas.onpointerdown = canvas.onpointermove = (e) => {
+    const column = aimed(e);
+    aim.hidden = false;
+    aim.className = isRed(column) ? "red" : "";
+    aim.style.left = `${column / total.all * 100}%`;
+    aim.style.width = `${100 / total.all}%`;
+  };
+  canvas.onpointerleave = () => { aim.hidden = true; };
+  canvas.onclick = (e) => {
+    aim.hidden = true;
+    at("play").scrollIntoView();
+    replay(pathOf(aimed(e)));
+  };
+  const figure = (n) => n.toLocaleString("en");
+  at("counts").textContent = say(`${figure(total.all)} interleavings, a column each, from the first choice at the top to the last. ${total.bad ? `${figure(total.bad)} are wrong: red.` : "None is wrong."} The outline is your path. Press a column to see it played.${total.bad ? " A press near a red column plays the red one." : ""}`,
+    `${figure(total.all)} 种交错次序，每种一列，从上到下是第一次到最后一次选择。${total.bad ? `其中 ${figure(total.bad)} 种出错，用红色表示。` : "没有一种出错。"}方框是你的路径。按一列，就播放那一列${total.bad ? "；按在红列旁边，播放的是红列" : ""}。`);
+}
+
+// ---- The address ----
+
+// spelled returns the choices that an address spells.
+function spelled(code) {
+  const whole = [];
+  for (const [, who, deed] of code.matchAll(/([A-D])([purlcxg])/g)) {
+    const m = game.moves(whole.at(-1)?.to ?? 0).find((m) => nameOf(m.client) === who && CODES[m.deed] === deed);
+    if (!m) break;
+    whole.push(m);
+  }
+  return whole;
+}
+
+function enter(key, code = "") {
+  halt();
+  level = data.levels.find((l) => l.key === key) ?? data.levels[0];
+  game = games[level.key];
+  path = []; played = 0; menu = -1; turned = {}; isShown = false; hasGivenUp = false;
+  at("give").open = false;
+  at("link").textContent = say("Copy link", "复制链接");
+  const whole = spelled(code);
+  show();
+  if (whole.length) replay(whole);
+}
+const byAddress = () => { const [key, code] = location.hash.slice(1).split("/"); enter(key, code); };
+
+at("levels").append(...data.levels.map((l) => {
+  const b = Object.assign(document.createElement("button"), { type: "button", onclick: () => enter(l.key) });
+  b.dataset.key = l.key;
+  return b;
+}));
+addEventListener("language", () => level && show());
+if (at("other")) { // a page of the book has one language
+  speak(document.documentElement.dataset.language === "en" ? "en" : "zh");
+  at("other").onclick = () => { at("other").hash = location.hash; };
+} else {
+  chooseLanguage(at("language"));
+}
+addEventListener("hashchange", byAddress);
+addEventListener("resize", () => isBusy || show());
+byAddress();
