@@ -31,13 +31,14 @@ type Figure struct {
 	Line    string   `json:"line"`
 	Armed   []string `json:"armed"` // faults that are set, but have not happened yet
 	Token   int64    `json:"token"`
-	Said    string   `json:"said"`   // an error
-	Reads   bool     `json:"reads"`  // its lock has readers
-	Since   int      `json:"since"`  // when Is changed last
-	Can     []string `json:"can"`    // the commands that make sense now
-	Heard   int      `json:"heard"`  // when the server last heard from its session; 0: never, or not shown
-	Server  int      `json:"server"` // the server that it is connected to, from 1; 0: unknown
-	Over    int      `json:"over"`   // when the server ended its session; 0: it has not
+	Said    string   `json:"said"`    // an error
+	Reads   bool     `json:"reads"`   // its lock has readers
+	Since   int      `json:"since"`   // when Is changed last
+	Can     []string `json:"can"`     // the commands that make sense now
+	Heard   int      `json:"heard"`   // when the server last heard from its session; 0: never, or not shown
+	Server  int      `json:"server"`  // the server that it is connected to, from 1; 0: unknown
+	Over    int      `json:"over"`    // when the server ended its session; 0: it has not
+	Pending bool     `json:"pending"` // it is stopped, and will write to the store when it continues
 
 	Number   int       `json:"-"`
 	Called   lang.Text `json:"-"` // its name, if that is not its number

@@ -31,6 +31,8 @@ var (
 	//go:embed tell.js
 	tellJS string
 
+	//go:embed strip.js
+	stripJS string
 	//go:embed clock.js
 	clockJS string
 
@@ -45,13 +47,14 @@ var (
 )
 
 // Style is the style sheet of a page that has a stage. Script draws a stage and puts into words
-// what happens on it. Clock plays what was recorded. Common is the script that all pages have in
-// common.
+// what happens on it. Clock plays what was recorded, and Strip draws it as lanes. Common is the script
+// that all pages have in common.
 var (
 	Style  = Colours + pageCSS
 	Common = commonJS + langJS
 	Script = stageJS + tellJS
 	Clock  = clockJS
+	Strip  = stripJS
 )
 
 // Functions has the functions with which a template writes a text in both languages: say writes it
@@ -125,7 +128,6 @@ type Page struct {
 	Titles  []Title
 	Stories []Replay
 
-	Choose lang.Text     // the label of the list of stories; "": Story
 	Intro  template.HTML // above the replay
 	Parts  []Part        // the parts below the replay, if there are any
 	More   template.HTML // the HTML of these parts
@@ -143,9 +145,6 @@ var page = template.Must(template.New("page").Funcs(Functions).Parse(markup))
 
 // Write writes the page.
 func (p Page) Write(w io.Writer) error {
-	if p.Choose.EN == "" {
-		p.Choose = lang.Text{EN: "Story", ZH: "故事"}
-	}
 	return page.Execute(w, map[string]any{
 		"Language": Language(),
 		"CSS":      template.CSS(Style + p.Style),
@@ -153,7 +152,6 @@ func (p Page) Write(w io.Writer) error {
 		"Intro":    p.Intro,
 		"Legend":   Legend,
 		"Heading":  p.Heading,
-		"Choose":   p.Choose,
 		"Footer":   p.Footer,
 		"Parts":    p.Parts,
 		"More":     p.More,

@@ -461,7 +461,8 @@ func (r *Recorder) Looked(asked, now int, sessions map[string]int64) {
 		if n.Owner >= 0 {
 			owner := r.Clients[n.Owner]
 			e.Clients = []int{n.Owner}
-			if owner.Process != Running || owner.Line != Up {
+			inTrouble := owner.Process != Running || owner.Line != Up
+			if inTrouble && owner.Over == 0 { // else the end of its session was told already
 				e.What, owner.Over = Expired, now
 			}
 		}

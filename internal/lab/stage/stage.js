@@ -72,6 +72,9 @@ function number(node) {
   return (node.name.includes("__READ__") ? "R" : node.name.includes("__WRIT__") ? "W" : "") + Number(digits);
 }
 
+// tag returns the first two letters of the id that a client has put into a znode's name, or "".
+const tag = (node) => node?.name.match(/_c_([0-9a-f]{2})/)?.[1] ?? "";
+
 function target(story, f) {
   if (f.node >= 0) return `znode ${number(story.nodes[f.node])}`;
   return f.node === -1 ? say("the directory", "目录") : "";
@@ -147,10 +150,13 @@ class Stage {
     this.store = { x: box.width / 2, y: box.height - this.foot / 2, w: Math.min(box.width - 8, 380 + this.foot), h: this.foot - 8 };
     this.tiny = side < Math.min(260, this.common);
     this.scale = this.many ? 1 : Math.max(1, Math.min(this.largest, side / this.common));
+    this.isTagged = !this.tiny && clients <= 4 && this.story.nodes.some(tag); // there is room for the ids
     this.isCrowd = this.tiny && clients > 6; // there is room for the numbers of the clients, but not for other numbers
     this.dot = this.many ? Math.max(1, Math.min(4, side / clients * 1.2)) : this.isCrowd ? 9 : this.tiny ? 10 : this.small ? 13 : 17 * this.scale;
     const label = (this.isCrowd ? 19 : this.tiny ? 21 : this.small ? 25 : 29) * this.scale;
     const outer = Math.max(40, side / 2 - this.dot - label);
+    // A wide drawing is an ellipse.
+    this.stretch = areTwo ? 1 : Math.max(1, Math.min(1.6, (box.width / 2 - this.dot - 60) / outer));
     this.radius = { hub: outer * (this.story.servers?.length > 1 ? 0.4 : this.tiny ? 0.37 : 0.31), node: outer * (this.tiny ? 0.57 : 0.62), client: outer };
     const top = areTwo ? this.dot + label + outer / 2 : room / 2; // the y of the middle; for two clients it may be lower
     this.middle = { x: box.width / 2, y: areTwo ? Math.max(top, (room + top - this.radius.node) / 2) : top };
@@ -161,7 +167,7 @@ class Stage {
     // Two clients are at ten and at two o'clock, so that a watch does not cross the middle.
     const areTwo = slots === 4 && clients.length === 2;
     const angle = areTwo ? Math.PI * (slot / 3 - 5 / 6) : 2 * Math.PI * slot / Math.max(3, slots) - Math.PI / 2;
-    return { x: this.middle.x + radius * Math.cos(angle), y: this.middle.y + radius * Math.sin(angle) };
+    return { x: this.middle.x + radius * this.stretch * Math.cos(angle), y: this.middle.y + radius * Math.sin(angle) };
   }
   clientAt(i) { return this.at(this.story.clients[i].slot, this.radius.client); }
   nodeAt(i) {
@@ -190,6 +196,7 @@ class Stage {
     this.labelled = [];
     for (const f of flying) if (this.over(f)) this.frame(f, focus);
     for (const f of flying) this.nameFrame(f, focus);
+    if (this.isTagged) for (const f of flying) if (f.kind === REPLY && f.op === 12 && !f.lost) this.search(f.client);
   }
 
   // nameFrame writes a frame's name beside it if there is room. In a burst it writes each name
@@ -201,6 +208,21 @@ class Stage {
     this.ink.globalAlpha = focus && f !== focus ? 0.25 : 1;
     this.label(words, f.is, f === focus);
     this.ink.globalAlpha = 1;
+  }
+
+  // tagOf returns the id of a client, as its znode shows it.
+  tagOf(i) { return this.isTagged ? tag(this.story.nodes.findLast((n) => n.owner === i)) : ""; }
+
+  // search draws how a client that has got a list compares each name with its id.
+  search(i) {
+    const mine = this.tagOf(i), { ink, color } = this, h = this.chip().h;
+    if (mine) this.story.nodes.forEach((n, j) => {
+      if (!there(n, this.t)) return;
+      const { x, y } = this.nodeAt(j), is = tag(n) === mine;
+      ink.fillStyle = color.paper;
+      ink.fillRect(x - 18, y + h / 2 + 2, 36, 15 * this.scale);
+      this.text(is ? say("mine", "我的") : say("no", "不是"), x, y + h / 2 + 10 * this.scale, is ? color.holder : color.ink, 12, "700");
+    });
   }
 
   // left returns how much of a client's session is left, from 1 to 0. The session ends when the
@@ -266,19 +288,30 @@ class Stage {
       this.text(words, x, y + (i - 1) * step + 1, fill, Math.min(16, step * 0.85, fits) / this.scale, weight);
     });
     for (const write of this.story.writes ?? []) if (write.from <= this.t && this.t < write.to) this.flyingWrite(write);
+    this.story.clients.forEach((c, i) => c.pending && this.pendingWrite(i));
   }
 
   // flyingWrite draws a write on its way to the store, with its token.
   flyingWrite(w) {
-    const { ink, color, store } = this, from = this.clientAt(w.client), to = { x: store.x, y: store.y - store.h / 2 };
+    const { color, store } = this, from = this.clientAt(w.client), to = { x: store.x, y: store.y - store.h / 2 };
     const share = still.matches ? 0.5 : (this.t - w.from) / (w.to - w.from);
     const p = { x: from.x + (to.x - from.x) * share, y: from.y + (to.y - from.y) * share };
-    const words = w.token ? tokenName(w.token) : say("write", "写");
+    this.writeChip(p, w.token ? tokenName(w.token) : say("write", "写"), w.late ? color.bad : color.request);
+  }
+
+  // pendingWrite draws a write that a stopped client will send when it continues.
+  pendingWrite(i) {
+    const client = this.clientAt(i), { x, y, h } = this.store;
+    this.writeChip(toward(client, { x, y: y - h / 2 }, this.dot * 2 + 14 * this.scale), say("❚❚ write", "❚❚ 写"), this.color.soft);
+  }
+
+  writeChip(p, words, fill) {
+    const { ink, color } = this;
     ink.font = `700 ${12 * this.scale}px system-ui, "DejaVu Sans", sans-serif`;
     const width = ink.measureText(words).width + 12, height = 20 * this.scale;
     ink.beginPath();
     ink.roundRect(p.x - width / 2, p.y - height / 2, width, height, 5);
-    ink.fillStyle = w.late ? color.bad : color.request;
+    ink.fillStyle = fill;
     ink.fill();
     this.text(words, p.x, p.y + 1, color.paper, 12, "700");
   }
@@ -335,7 +368,8 @@ class Stage {
     if (!plain) {
       ink.strokeStyle = color.line;
       ink.lineWidth = this.many ? 1 : 2;
-      circle(ink, middle, radius.node);
+      ink.beginPath();
+      ink.ellipse(middle.x, middle.y, radius.node * this.stretch, radius.node, 0, 0, 2 * Math.PI);
       ink.stroke();
     }
     if (this.story.servers?.length > 1) return this.servers();
@@ -405,7 +439,7 @@ class Stage {
     return crosses ? (beside > 0 ? 2 : -2) * (near - Math.abs(beside)) : 0;
   }
 
-  chip() { return this.isCrowd ? { w: 8, h: 8 } : this.tiny ? { w: 18, h: 13 } : this.small ? { w: 28, h: 18 } : { w: 38 * this.scale, h: 22 * this.scale }; }
+  chip() { return this.isCrowd ? { w: 8, h: 8 } : this.tiny ? { w: 18, h: 13 } : this.small ? { w: this.isTagged ? 38 : 28, h: 18 } : { w: (this.isTagged ? 50 : 38) * this.scale, h: 22 * this.scale }; }
 
   node(n, i) {
     const { ink, color } = this;
@@ -430,7 +464,7 @@ class Stage {
     ink.strokeStyle = held ? color.holder : color.ink;
     ink.lineWidth = 1.5;
     ink.stroke();
-    if (!this.isCrowd) this.text(number(n), p.x, p.y + 1, held ? color.paper : color.ink, this.tiny ? 9 : this.small ? 11 : 13, "600");
+    if (!this.isCrowd) this.text(number(n) + (this.isTagged && tag(n) ? "·" + tag(n) : ""), p.x, p.y + 1, held ? color.paper : color.ink, this.tiny ? 9 : this.small ? 11 : 13, "600");
   }
 
   client(c, i, awake) {
@@ -457,9 +491,17 @@ class Stage {
       ink.stroke();
     }
     this.ring(c, p, size, /^(crashed|stopped|cut off)/.test(is));
-    if (is === "crashed") cross(ink, p, size * 1.5, color.bad);
     const short = c.name.en.replace(/^client /, ""), initial = short.length > 2 ? short[0].toUpperCase() + (short.match(/\d/) ?? "") : short;
-    if (!this.many) this.text(initial, p.x, p.y + 1, holds ? color.paper : is === "idle" ? color.soft : color.ink, this.tiny ? 10 : this.small ? 12 : 14, "600");
+    const isDead = is === "crashed";
+    if (isDead) { // its circle is struck through, behind the number
+      cross(ink, p, size * 1.8, color.bad);
+      circle(ink, p, size * 0.6);
+      ink.fillStyle = color.paper;
+      ink.fill();
+    }
+    const id = this.tagOf(i);
+    if (id) this.text(id, p.x, p.y + size * 0.5, holds ? color.paper : color.ink, this.small ? 9 : 10);
+    if (!this.many) this.text(initial, p.x, p.y + (id ? -size * 0.25 : 1), holds ? color.paper : is === "idle" ? color.soft : color.ink, this.tiny ? 10 : this.small ? 12 : 14, "600");
     const believes = holds && bad && !trouble(is);
     let words = believes ? say("believes it holds", "以为自己持有") : awake && !holds ? say("waits, awake", "等待，醒着") : is === "idle" ? "" : BRIEFLY[is] && !(owns && STILL_HOLDS[is]) && (this.tiny || this.story.clients.length > 3) ? say(BRIEFLY[is]) : stateName(is, owns);
     if (this.isCrowd && is === "waits" && !awake) words = ""; // all of them wait, and there is no room

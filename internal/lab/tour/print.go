@@ -43,7 +43,7 @@ func (rec *Recording) PrintScore(w io.Writer) {
 		}
 	}
 	fmt.Fprintln(w, rule)
-	fmt.Fprintf(w, "%s  these waiters poll: they are never notified, and a crowd of more than 100 is not measured.\n",
+	fmt.Fprintf(w, "%s  these waiters poll, and are never notified. More than 100 do not wait there, nor at leased.\n",
 		none)
 	fmt.Fprintln(w, "A blank: not measured for this lock.")
 	fmt.Fprintln(w, "Each write, even one that fails, needs a majority of the servers. All counts are taken on the wire.")

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"zklock/internal/lab/herd"
 	"zklock/internal/property"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
@@ -46,6 +47,7 @@ type Release struct {
 	wiretap.Counts               // of all clients
 	ToWaiters      int           // bytes that the server sent to the waiters
 	Took           time.Duration // from the call of Unlock to the return of the next client's Lock
+	Herd           herd.Release  // of the waiters
 }
 
 // How often the holder releases. The first crowd has more releases, because the page shows how long
@@ -97,7 +99,7 @@ func (t *Tour) measure(z zktest.T, queues []*Queue) {
 	}
 	for _, q := range queues { // a larger crowd waits at one lock at a time
 		for _, n := range sizes(t.Largest) {
-			if n > 100 && !q.Polls { // the polls of a large crowd would keep the server busy
+			if n > 100 && q.mayBeLarge() {
 				about(q, n, "they arrive, and the holder releases")
 				q.grow(n)
 				q.releases()
@@ -115,6 +117,13 @@ func (t *Tour) measure(z zktest.T, queues []*Queue) {
 		t.done.Add(queueJobs)
 	}
 }
+
+// largestOfLeased is how many clients wait at leased at most: a thousand of its sessions would take 3 GB.
+const largestOfLeased = 100
+
+// mayBeLarge reports whether more than 100 clients wait at this lock. The polls of a large crowd would keep the server
+// busy.
+func (q *Queue) mayBeLarge() bool { return !q.Polls && !q.Lock.among("leased") }
 
 // end lets all clients leave, and keeps only the measurements, because a thousand clients take more
 // memory than everything else.
@@ -210,7 +219,7 @@ func (q *Queue) arrival() {
 			"%s arrived: %s to the waiting clients, %s, and it is nobody's turn.",
 			"%s 来了：等待者一共收到 %s，%s，却没有轮到任何一个。",
 			names(newcomer),
-			plural(told, "%s notification", "%s notifications", "%s 个通知"),
+			plural(told, "%s notification", "%s notifications", "%s 条通知"),
 			plural(q.Arrival.Requests[wiretap.GetChildren], "%s list", "%s lists", "列目录 %s 次"),
 		)
 	}
@@ -287,6 +296,7 @@ func (q *Queue) release() Release {
 	old := names(q.holder.Member)
 	q.phase("%s releases", "%s 释放锁", old)
 	all, waiters := counting(append(q.waiting, q.holder)...), counting(q.waiting...)
+	caused := herd.Watch(q.waiting)
 	begin := time.Now()
 	q.handOver()
 	quiet := q.holder.Came()
@@ -296,7 +306,7 @@ func (q *Queue) release() Release {
 		q.Barrier(q.holder.Client)
 		quiet = time.Now()
 	}
-	r := Release{all(quiet), waiters(quiet).Received, took}
+	r := Release{all(quiet), waiters(quiet).Received, took, caused()}
 	next := names(q.holder.Member)
 	if q.Polls {
 		q.sum("%s released: no client was notified; %d requests later %s found out by polling.",
@@ -308,7 +318,7 @@ func (q *Queue) release() Release {
 	if n := r.Requests[wiretap.Create]; n > 0 {
 		looks = plural(n, "%s create", "%s creates", "create %s 次")
 	}
-	notifications := plural(r.Notifications, "%s notification", "%s notifications", "%s 个通知")
+	notifications := plural(r.Notifications, "%s notification", "%s notifications", "%s 条通知")
 	q.sum("%s released: %s, %s. Only %s got the lock.", "%s 释放了锁：%s，%s。只有%s 拿到了锁。", old, notifications, looks, next)
 	return r
 }

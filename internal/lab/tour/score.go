@@ -92,7 +92,7 @@ func (rec *Recording) Score() (groups []Group) {
 			lang.Of("the holder releases while %v wait", "持有者释放，%v 个客户端在等", crowd),
 			n,
 			told(text("notifications", "通知"), func(_ *Queue, c *Crowd) any { return c.median(notifications) }),
-			told(text("requests until all is quiet", "到恢复空闲为止的请求数"), func(_ *Queue, c *Crowd) any { return c.median(requests) }),
+			told(text("requests until all is quiet", "直到不再有请求，共发出的请求数"), func(_ *Queue, c *Crowd) any { return c.median(requests) }),
 			told(text("kilobytes sent to them", "发给它们的数据，KB"),
 				func(_ *Queue, c *Crowd) any { return kilobytes(c.median(toWaiters), 1.1) },
 			),

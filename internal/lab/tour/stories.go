@@ -299,7 +299,7 @@ func tellDeaths(s *scene) {
 	s.phase("clients 2, 5 and 8 crash", "客户端 2、5 和 8 崩溃")
 	c := q.die(3)
 	s.sum("3 sessions expired: %s, %s, and it is nobody's turn.", "3 个会话过期：一共 %s，%s，却没有轮到任何客户端。",
-		plural(c.Notifications, "%s notification", "%s notifications", "%s 个通知"),
+		plural(c.Notifications, "%s notification", "%s notifications", "%s 条通知"),
 		plural(c.Requests[wiretap.GetChildren], "%s list", "%s lists", "列目录 %s 次"),
 	)
 }
@@ -383,7 +383,7 @@ func tellShared(s *scene) {
 	turns[1].Release()
 	writer.Acquired()
 	s.settles(turns[3:])
-	notifications := plural(counted().Notifications, "%s notification", "%s notifications", "%s 个通知")
+	notifications := plural(counted().Notifications, "%s notification", "%s notifications", "%s 条通知")
 	s.sum("the writer holds the lock alone, after %s.", "写者收到 %s，独占了锁。", notifications)
 	s.phase("the writer is done", "写者写完了")
 	writer.Release()

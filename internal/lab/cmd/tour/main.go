@@ -1,6 +1,6 @@
 // Command tour measures all steps side by side on a real ZooKeeper, prints the scoreboard, and writes
 // a page. "tour matrix" prints which lock has which property. "tour runs" records the runs that the
-// chapters of the book play.
+// chapters of the book play, and "tour herd" the crowds that they show.
 package main
 
 import (
@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"zklock/internal/lab/herd"
 	"zklock/internal/lab/stage"
 	"zklock/internal/lab/tour"
 	"zklock/internal/process"
@@ -24,7 +25,7 @@ import (
 func main() { os.Exit(run(os.Args[1:])) }
 
 // parts has what each argument makes the command do.
-var parts = map[string]func(context.Context, *tour.Tour, *progress) error{"": score, "matrix": matrix, "runs": runs}
+var parts = map[string]func(context.Context, *tour.Tour, *progress) error{"": score, "matrix": matrix, "runs": runs, "herd": crowds}
 
 // The file of the page, and whether to open it in a browser.
 var (
@@ -45,7 +46,7 @@ func run(args []string) int {
 	locks, err := chosen(*steps)
 	part := parts[strings.Join(flags.Args(), " ")]
 	if part == nil {
-		err = errors.Join(err, fmt.Errorf("usage: tour [matrix | runs], and not %s", strings.Join(flags.Args(), " ")))
+		err = errors.Join(err, fmt.Errorf("usage: tour [matrix | runs | herd], and not %s", strings.Join(flags.Args(), " ")))
 	}
 	if *largest < tour.FewestWaiters || *largest > 10000 {
 		err = errors.Join(err, fmt.Errorf("WAITERS=%d: it must be a number from %d to 10000", *largest, tour.FewestWaiters))
@@ -201,4 +202,14 @@ func runs(ctx context.Context, t *tour.Tour, _ *progress) error {
 		return err
 	}
 	return os.WriteFile(tour.RunsFile, text, 0o644)
+}
+
+// crowds records the crowds that the pages show.
+func crowds(ctx context.Context, t *tour.Tour, _ *progress) error {
+	zktest.Buffer = zktest.BufferFor(tour.UsualWaiters)
+	text, err := t.RecordHerd(ctx)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(herd.File, text, 0o644)
 }

@@ -91,7 +91,7 @@ func TestTourSaysWhatIsWrong(t *testing.T) {
 		{nil, []string{"-steps", "3,9"}, `STEPS=3,9: there is no step "9"`},
 		{nil, []string{"-waiters", "many"}, `invalid value "many" for flag -waiters: parse error \(see make help\)\n$`},
 		{nil, []string{"-waiters", "9"}, `WAITERS=9: .* from 10 to`},
-		{nil, []string{"matrxi"}, `usage: tour \[matrix \| runs\], and not matrxi`},
+		{nil, []string{"matrxi"}, `usage: tour \[matrix \| runs \| herd\], and not matrxi`},
 	} {
 		cmd := tourProcess(t, test.env, test.args...)
 		var stderr bytes.Buffer
