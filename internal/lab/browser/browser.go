@@ -55,7 +55,8 @@ func Open(t *testing.T, url string, width, height int) *Browser {
 	t.Cleanup(cancel)
 
 	b := &Browser{T: t, Ctx: ctx}
-	home, _, _ := strings.Cut(url, "?")
+	home, _, _ := strings.Cut(url, "#")
+	home, _, _ = strings.Cut(home, "?")
 	home = home[:strings.LastIndex(home, "/")+1] // files beside the page belong to it
 	require.NoError(t, chromedp.Listen(ctx, func(event any) { b.hear(event, home) }))
 	b.Do(

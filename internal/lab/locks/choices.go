@@ -14,8 +14,8 @@ import (
 	"zklock/internal/lang"
 )
 
-// A Choice is a lock that make play and make explore offer: one of Locks, a published mistake, or an
-// exercise that the learner has written.
+// A Choice is a lock that make play and make explore offer: one of Locks, that of step 5's part A, a published
+// mistake, or an exercise that the learner has written.
 type Choice struct {
 	Key    string    `json:"key"` // the value of LEFT, RIGHT and STEP
 	Name   lang.Text `json:"name"`
@@ -23,6 +23,10 @@ type Choice struct {
 
 	lock string // the key of the lock that it is, or changes; "": the first exercise that is not done
 	test string // for a published mistake: the test with that lock
+
+	isPartA bool
+
+	NeedsThree bool `json:"-"` // a published mistake that two clients cannot show
 }
 
 // Choices lists all choices, in the order in which the commands offer them.
@@ -30,14 +34,23 @@ var Choices = func() (all []Choice) {
 	for _, l := range Locks {
 		all = append(all, Choice{Key: l.Key, Name: l.Heading(), Lesson: l.Lesson, lock: l.Key})
 	}
+	all = append(all, Choice{
+		Key:  PartA,
+		Name: text("Step 5, part A", "第 5 步（上）"),
+		Lesson: text("What you have built at the end of part A: lost replies do no harm, but a holder does not learn of its loss.",
+			"学完第 5 步（上）时写成的锁：响应丢失没有害处，但是持有者丢了锁也得不到通知。"),
+		lock:    "5",
+		isPartA: true,
+	})
 	for _, m := range Mistakes {
 		all = append(all, Choice{
 			Key:  m.Key(),
 			Name: lang.Of("%s: %s", "%s：%s", m.Key(), text(m.Name, m.Chinese)),
 			Lesson: text("A mistake that was published: see docs/mistakes.md, and its test.",
 				"一个公开发表过的错误：见 docs/mistakes.zh-CN.md 和它的测试。"),
-			lock: m.Step,
-			test: m.Run(),
+			lock:       m.Step,
+			test:       m.Run(),
+			NeedsThree: m.Three,
 		})
 	}
 	lesson := text("Your exercise, built anew whenever you save it.", "你的练习：每次保存以后，都会重新编译。")
@@ -49,6 +62,9 @@ var Choices = func() (all []Choice) {
 	}
 	return all
 }()
+
+// PartA is the key of the lock that step 5's part A ends with. It is the number of its last stair.
+const PartA = "5.5"
 
 // Choose returns the choice with a key that the user has typed. It ignores leading zeroes: 04 is 4.
 func Choose(key string) (Choice, error) {
@@ -64,6 +80,10 @@ func (c Choice) IsMine() bool { return strings.HasPrefix(c.Key, "mine") }
 // IsMistake reports whether the choice is a published mistake.
 func (c Choice) IsMistake() bool { return c.test != "" }
 
+// Base returns, for a published mistake, the key of the lock whose code has it here: that of its
+// step, but at most step 4, so that nothing else of step 5 helps.
+func (c Choice) Base() string { return min(c.lock, "4") }
+
 // A Program is a program that runs as a client of a lock.
 type Program struct {
 	Lock Entry  // the lock that it uses, or that its lock is a change of
@@ -73,7 +93,7 @@ type Program struct {
 }
 
 // Program returns the program of a choice's clients. For a lock of Locks this is the running program.
-// For a mistake or an exercise, Program builds it, and returns an error of the compiler as its error.
+// For part A, a mistake or an exercise, Program builds it, and returns an error of the compiler as its error.
 // repo is the folder of the repository, exercises that of the learner's packages, and scratch the
 // folder for a program that is built.
 func (c Choice) Program(ctx context.Context, repo, exercises, scratch string) (p Program, err error) {
@@ -84,6 +104,12 @@ func (c Choice) Program(ctx context.Context, repo, exercises, scratch string) (p
 		p.Path = filepath.Join(scratch, p.Lock.Folder+".test")
 		if _, err = os.Stat(p.Path); err != nil {
 			_, err = run(ctx, repo, "go", "test", "-c", "-o", p.Path, "./"+p.Lock.Folder)
+		}
+	case c.isPartA:
+		p.Lock, p.Part = Find(c.lock), "mine "+c.lock
+		p.Path, p.Args = filepath.Join(scratch, "partA.test"), []string{"-test.run", "^TestLock$"}
+		if _, err = os.Stat(p.Path); err != nil {
+			_, err = run(ctx, repo, "go", "run", "./internal/cmd/exercise", "stair", c.Key, p.Path)
 		}
 	case c.IsMine():
 		p.Path, p.Args = filepath.Join(scratch, "mine"+rand.Text()), []string{"-test.run", "^TestLock$"}

@@ -10,6 +10,7 @@ import (
 func TestWhatCanBeChosen(t *testing.T) {
 	for key, want := range map[string]Choice{
 		"3w":      {Key: "3w", lock: "3w"},
+		"5.5":     {Key: "5.5", lock: "5"},
 		"04":      {Key: "4", lock: "4"},
 		"rwmutex": {Key: "rwmutex", lock: "rwmutex"},
 		"W8":      {Key: "W8", lock: "4", test: "^TestW8TrustsTheWakeUp$"},

@@ -1,6 +1,10 @@
 package locks
 
-import "fmt"
+import (
+	"fmt"
+
+	"zklock/internal/explore"
+)
 
 // A Mistake is a mistake in a lock that somebody has published. A small Go lock in wrong_test.go of a
 // step has this mistake, and is correct otherwise.
@@ -11,6 +15,7 @@ type Mistake struct {
 	Step    string // the step whose lock it changes
 	Test    string // the test with that lock
 
+	Three bool  // it takes a third client to show it, as TestAThirdClientFindsW8 does
 	Found Order // what the explorer finds, checked by TestThePublishedMistakesAreExplored
 }
 
@@ -31,14 +36,6 @@ var (
 	CannotBeExplored = Order{Wrong: []string{"cannot be explored: its waiters poll"}}
 )
 
-// What can be wrong in an interleaving, in the words of the explorer.
-const (
-	fails      = "a call that should succeed fails"
-	leftBehind = "a znode is left behind"
-	nobody     = "nobody holds the lock, and a client waits forever"
-	twoClients = "two clients hold the lock at once"
-)
-
 // Mistakes lists all mistakes, from W1 on, in the order of their numbers.
 var Mistakes = []Mistake{
 	{Number: 1, Name: "a persistent znode", Chinese: "持久节点", Step: "2",
@@ -46,10 +43,10 @@ var Mistakes = []Mistake{
 		Found: CannotBeExplored},
 	{Number: 2, Name: "compares itself with itself", Chinese: "拿自己和自己比", Step: "2",
 		Test:  "TestW2ComparesItselfWithItself",
-		Found: Order{4, NoFault, []string{twoClients}}},
+		Found: Order{4, NoFault, []string{explore.TwoInside}}},
 	{Number: 3, Name: "overlooks number zero", Chinese: "漏掉零号", Step: "2",
 		Test:  "TestW3OverlooksNumberZero",
-		Found: Order{4, NoFault, []string{twoClients}}},
+		Found: Order{4, NoFault, []string{explore.TwoInside}}},
 	{Number: 4, Name: "returns after an error", Chinese: "出错照样返回", Step: "2",
 		Test:  "TestW4ReturnsAfterAnError",
 		Found: CannotBeExplored},
@@ -64,28 +61,29 @@ var Mistakes = []Mistake{
 		Found: CannotBeExplored},
 	{Number: 8, Name: "trusts the wake-up", Chinese: "被唤醒就当拿到了锁", Step: "4",
 		Test:  "TestW8TrustsTheWakeUp",
+		Three: true,
 		Found: NotFound},
 	{Number: 9, Name: "asks if it exists", Chinese: "用 exists 去问", Step: "4",
 		Test:  "TestW9AsksIfItExists",
 		Found: NotFound},
 	{Number: 10, Name: "one count for all locks", Chinese: "所有锁共用一个计数", Step: "5",
 		Test:  "TestW10OneCountForAllLocks",
-		Found: Order{8, NoFault, []string{twoClients}}},
+		Found: Order{8, NoFault, []string{explore.TwoInside}}},
 	{Number: 11, Name: "counts only clients that waited", Chinese: "只有等过的才计数", Step: "5",
 		Test:  "TestW11CountsOnlyWhoWaited",
-		Found: Order{7, NoFault, []string{fails, nobody, leftBehind}}},
+		Found: Order{7, NoFault, []string{explore.NotAllowed, explore.WaitsOn, explore.LeftBehind}}},
 	{Number: 12, Name: "forgets its znode", Chinese: "放弃时留下节点", Step: "4",
 		Test:  "TestW12ForgetsItsZnode",
-		Found: Order{5, "the reply to getChildren is lost", []string{nobody, leftBehind}}},
+		Found: Order{5, "the reply to getChildren is lost", []string{explore.WaitsOn, explore.LeftBehind}}},
 	{Number: 13, Name: "makes its latch too late", Chinese: "闭锁创建得太晚", Step: "3",
 		Test:  "TestW13MakesItsLatchTooLate",
-		Found: Order{5, NoFault, []string{nobody}}},
+		Found: Order{5, NoFault, []string{explore.WaitsOn}}},
 	{Number: 14, Name: "deletes whichever is first", Chinese: "删掉排在最前的节点", Step: "5",
 		Test:  "TestW14DeletesTheFirst",
-		Found: Order{6, "the reply to getChildren is lost", []string{nobody, leftBehind}}},
+		Found: Order{6, "the reply to getChildren is lost", []string{explore.WaitsOn, explore.LeftBehind}}},
 	{Number: 15, Name: "wakes under the waiter's lock", Chinese: "唤醒时要拿等待者的锁", Step: "4",
 		Test:  "TestW15WakesUnderTheWaitersLock",
-		Found: Order{6, NoFault, []string{nobody}}},
+		Found: Order{6, NoFault, []string{explore.WaitsOn}}},
 	{Number: 16, Name: "sorts by a piece of the guid", Chinese: "按 guid 的一段排序", Step: "2",
 		Test:  "TestW16SortsByAPieceOfTheGuid",
 		Found: CannotBeExplored},
@@ -97,22 +95,22 @@ var Mistakes = []Mistake{
 		Found: CannotBeExplored},
 	{Number: 19, Name: "waits for nobody", Chinese: "等一个不存在的节点", Step: "4",
 		Test:  "TestW19WaitsForNobody",
-		Found: Order{5, "the reply to getChildren is lost", []string{twoClients}}},
+		Found: Order{5, "the reply to getChildren is lost", []string{explore.TwoInside}}},
 	{Number: 20, Name: "compares a path with a name", Chinese: "拿路径和名字比", Step: "4",
 		Test:  "TestW20ComparesAPathWithAName",
-		Found: Order{6, NoFault, []string{fails}}},
+		Found: Order{6, NoFault, []string{explore.NotAllowed}}},
 	{Number: 21, Name: "looks twice", Chinese: "看两遍", Step: "4",
 		Test:  "TestW21LooksTwice",
-		Found: Order{7, NoFault, []string{fails}}},
+		Found: Order{7, NoFault, []string{explore.NotAllowed}}},
 	{Number: 22, Name: "looks before the try", Chinese: "在 try 之前先看", Step: "4",
 		Test:  "TestW22LooksBeforeTheTry",
-		Found: Order{5, "the reply to getChildren is lost", []string{leftBehind}}},
+		Found: Order{5, "the reply to getChildren is lost", []string{explore.LeftBehind}}},
 	{Number: 23, Name: "takes an interrupt for the lock", Chinese: "把中断当成拿到了锁", Step: "5",
 		Test:  "TestW23TakesAnInterruptForTheLock",
-		Found: Order{6, "a client gives up", []string{twoClients}}},
+		Found: Order{6, "a client gives up", []string{explore.TwoInside}}},
 	{Number: 24, Name: "waits, whatever is there", Chinese: "不管节点在不在都等", Step: "4",
 		Test:  "TestW24WaitsWhateverIsThere",
-		Found: Order{6, NoFault, []string{nobody}}},
+		Found: Order{6, NoFault, []string{explore.WaitsOn}}},
 	{Number: 27, Name: "looks at no type", Chinese: "不看事件类型", Step: "4",
 		Test:  "TestW27LooksAtNoType",
 		Found: NotFound},

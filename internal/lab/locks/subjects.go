@@ -10,7 +10,6 @@ import (
 
 	"zklock/internal/property"
 	"zklock/internal/steps"
-	"zklock/internal/zktest"
 	"zklock/leased"
 )
 
@@ -36,5 +35,5 @@ func Of(key string) property.Subject {
 }
 
 func openLeased(servers []string, timeout time.Duration, dial zk.Dialer) (*leased.Session, error) {
-	return leased.Open(context.Background(), servers, timeout, leased.WithDialer(dial), leased.WithBuffer(zktest.Buffer))
+	return leased.Open(context.Background(), servers, timeout, leased.WithDialer(dial))
 }

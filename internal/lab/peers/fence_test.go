@@ -22,6 +22,7 @@ const (
 	tokenInEachRow = iota
 	tokenOfTheLock
 	tokenBeforeARead
+	whoMayShip
 )
 
 // An orders is a database of two orders, in a file, and each statement is run by a process
@@ -41,11 +42,11 @@ func newOrders(t *testing.T, z *zktest.Zoo) *orders {
 	for _, block := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		db.statements = append(db.statements, block[1])
 	}
-	require.Len(t, db.statements, 3, "statements on the page")
-	db.run(`CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT, token INTEGER);
-		INSERT INTO orders VALUES (1, 'new', 0), (2, 'new', 0);
-		CREATE TABLE locks (name TEXT PRIMARY KEY, token INTEGER);
-		INSERT INTO locks VALUES ('orders', 0);`)
+	require.Len(t, db.statements, 4, "statements on the page")
+	db.run(`CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT, token INTEGER NOT NULL DEFAULT 0, shipper TEXT);
+		INSERT INTO orders (id, state) VALUES (1, 'new'), (2, 'new'), (17, 'open');
+		CREATE TABLE locks (name TEXT PRIMARY KEY, token INTEGER NOT NULL DEFAULT 0);
+		INSERT INTO locks (name) VALUES ('orders');`)
 	return db
 }
 
@@ -95,6 +96,23 @@ func needsSQLite(t *testing.T) *zktest.Zoo {
 		t.Skipf("left out: a store in SQLite; %v", err)
 	}
 	return zktest.New(t)
+}
+
+// Ada claims the order and a cancellation comes, and the other way round: the first of them matches a row, and the
+// second does not.
+func TestOneStatementSaysWhoMayShip(t *testing.T) {
+	z := needsSQLite(t)
+	db := newOrders(t, z)
+	claim, cancellation, _ := strings.Cut(db.statements[whoMayShip], "\n")
+	matches := func(statement string) string { return db.run(statement + "SELECT changes();") }
+	require.Equal(t, "1", matches(claim), "rows that the claim matches")
+	require.Equal(t, "0", matches(cancellation), "rows that the cancellation matches after the claim")
+	require.Equal(t, "shipping", db.state(17))
+
+	db = newOrders(t, z)
+	require.Equal(t, "1", matches(cancellation), "rows that the cancellation matches")
+	require.Equal(t, "0", matches(claim), "rows that the claim matches after the cancellation")
+	require.Equal(t, "cancelled", db.state(17))
 }
 
 // twoTokens are those of a holder that lost the lock, and of the next.

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -37,7 +38,7 @@ func (l listing) until(command string) (said []string) {
 	for {
 		line := l.Line()
 		said = append(said, line)
-		if len(line) > len(command) && line[:len(command)] == command {
+		if strings.HasPrefix(line, command) {
 			return said
 		}
 	}
@@ -105,6 +106,24 @@ func TestW27InJava(t *testing.T) {
 	held.Release()
 	assert.Equal(t, []string{"the watcher hears SyncConnected, NodeDeleted", "main lock: done"}, c.until("main lock"),
 		"C was let in by A's release, and not before")
+}
+
+// C waits for the deletion of A's znode, and looks at the type of each event. C's session expires: the event that
+// says so has the type None, and it is the last one. So C sleeps on when the lock is free, with no znode in the
+// queue.
+func TestAWaiterThatLooksForADeletionAloneSleepsOnInJava(t *testing.T) {
+	z := needsPeers(t)
+	a := step4.Join(z, "A")
+	held := a.Acquire()
+	c := newListing(z, t, "only deletion", a.Path)
+	c.Tell("main lock")
+	z.Await("C to watch A's znode", func() bool { return c.watches(held.Znode()) })
+	require.NoError(t, zktest.CloseSession(z.Servers()[0], c.Tap.Session()))
+	c.until("the watcher hears Expired, None")
+	held.Release()
+	assert.Empty(t, a.Queue(), "the queue: the lock is free, and C's znode is deleted")
+	assert.Equal(t, []string{"second root: SESSIONEXPIRED"}, c.does("second root"),
+		"another thread learns of the end, and C's lock() has not returned: nothing will wake it")
 }
 
 // One object, two threads. Where the znode belongs to the object, both get the lock.

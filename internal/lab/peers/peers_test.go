@@ -15,7 +15,9 @@ import (
 	"zklock/internal/lab/locks"
 	"zklock/internal/property"
 	"zklock/internal/steps"
+	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
+	reentrant "zklock/step05_reentrant"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }
@@ -117,6 +119,27 @@ func TestKazooStandsInOneQueueWithLeased(t *testing.T) {
 			mutex.Join(z, "leased.Mutex"):   goIn,
 			steps.Client.Join(z, "zk.Lock"): goIn,
 		})
+}
+
+// The session of Curator's holder ends, and step 5 gets the lock. Curator's release() returns as usual. Step 5's Unlock
+// says that the lock was lost.
+func TestCuratorsReleaseSaysNothingOfALoss(t *testing.T) {
+	z := needsPeers(t)
+	ours, third := step5.Join(z, "step 5"), step5.Join(z, "a third client")
+	tap := wiretap.New()
+	theirs := Curator(z, t, relay(t, tap, z.Servers()[0]), "mutex", ours.Path, 1)
+	theirs.Begin("lock")
+	require.True(t, theirs.Done())
+	require.NoError(t, zktest.CloseSession(z.Servers()[0], tap.Session()))
+	held := ours.Acquire()
+	theirs.Begin("unlock")
+	assert.Equal(t, "unlock: done", theirs.Line(), "what Curator's release() answers: no exception")
+	assert.Len(t, ours.Queue(), 1, "the queue: step 5's znode, whose client holds the lock")
+
+	z.EndSession(ours.Client)
+	next := third.Acquire()
+	assert.ErrorIs(t, held.Unlock(), reentrant.ErrLost, "what step 5's Unlock answers in the same case")
+	next.Release()
 }
 
 // Curator's readers and writers stand in one queue with ours.

@@ -202,13 +202,13 @@ func TestThePausedHolderInABrowser(t *testing.T) {
 	w := shows(t, "6", 1)
 	w.press("header [data-do=lessons]")
 	w.press("#start li:nth-child(5) button") // step 4 on the left, step 5 on the right
-	w.Until(`document.querySelector("#lesson li.now button.next") !== null`)
+	w.Until(`document.querySelector("#lesson li.now > button[data-do]") !== null`)
 	browser.Evaluate[any](w.Browser, `
 		told = [];
 		new MutationObserver(() => told.push($("clients").querySelector("tbody").rows[0].cells[1].textContent))
 			.observe($("clients").querySelector("tbody"), { subtree: true, childList: true, characterData: true });
 		null`)
-	w.pressNext() // stop
+	w.click(0, "stop")
 	w.becomes(0, "stopped, believes it holds", "stopped, believes it holds")
 	assert.Contains(t, browser.Evaluate[[]string](w.Browser, `told`), "stopped, holds", "while its session lives")
 	w.becomes(1, "holds", "holds")

@@ -188,7 +188,10 @@ func (p parent) Becomes(s actor.State, _ *bool) error {
 
 // Put writes to the store.
 func (p parent) Put(token int64, _ *bool) error {
-	return p.told(func() { p.Recorder.Put(p.now(), p.Figure, token) })
+	return p.told(func() {
+		p.Pending = false
+		p.Recorder.Put(p.now(), p.Figure, token)
+	})
 }
 
 // told notes what the process reports, unless the client's side is no longer in use.

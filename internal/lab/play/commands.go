@@ -179,7 +179,10 @@ func (s *service) each(c command) error {
 // gets carries out a command, or makes the side's clients do so. The caller holds mu.
 func (b *side) gets(c command) error {
 	isOutOfRange := c.N < 1 || c.N > most
+	isNoPause := c.N < shortestPause || c.N > longestPause
 	switch {
+	case c.Do == "pause" && isNoPause:
+		return fmt.Errorf("a pause takes %d to %d seconds", shortestPause, longestPause)
 	case c.Do == "add" && isOutOfRange:
 		return fmt.Errorf("1 to %d clients can be added", most)
 	case c.Do == "add" && b.wanted == most:
@@ -194,12 +197,18 @@ func (b *side) gets(c command) error {
 	case c.Client < 0 || c.Client >= len(b.clients):
 		return fmt.Errorf("there is no client %d", c.Client)
 	}
-	one := b.clients[c.Client]
-	if err := one.may(c.Do); err != nil {
+	one, do := b.clients[c.Client], c.Do
+	if do == "read" && b.course.Lesson > 0 && !one.Reads {
+		do = "lock" // lesson 6 has a lock without readers beside one with readers
+	}
+	if err := one.may(do); err != nil {
 		return err
 	}
-	b.Acts(b.now(), stage.Action{Do: c.Do, Client: &c.Client})
-	return one.does(c.Do)
+	b.Acts(b.now(), stage.Action{Do: c.Do, N: c.N, Client: &c.Client})
+	if do == "pause" {
+		return one.pauses(c.N)
+	}
+	return one.does(do)
 }
 
 // all makes every client that can do so call Lock, or every holder call Unlock. The caller holds mu.
@@ -243,7 +252,7 @@ func (c *client) follows(do string, queues bool) {
 // commands lists the commands for a client.
 var commands = []string{
 	"lock", "unlock", "again", "giveup", "read", "put",
-	"kill", "stop", "continue", "cut", "restore", "losecreate", "losedelete", "delaylist",
+	"kill", "stop", "pause", "continue", "cut", "restore", "losecreate", "losedelete", "delaylist",
 }
 
 // can returns the commands that make sense for the client now. The caller holds mu.
@@ -258,7 +267,9 @@ var refusals = []struct {
 	applies  func(*client) bool
 	why      string
 }{
-	{[]string{"stop"}, (*client).isStopped, "is stopped already"},
+	{[]string{"stop", "pause"}, (*client).isStopped, "is stopped already"},
+	{[]string{"pause"}, func(c *client) bool { return !c.IsInside() }, "does not hold the lock"},
+	{[]string{"pause"}, func(c *client) bool { return c.Number+1 == len(c.side.clients) }, "has no client after it"},
 	{[]string{"continue"}, func(c *client) bool { return !c.isStopped() }, "is not stopped"},
 	{[]string{"cut", "restore", "losecreate", "losedelete"}, (*client).isStopped,
 		"is stopped, and only its own process can change its connection"},
@@ -325,7 +336,7 @@ func (c *client) does(do string) error {
 	case "again", "giveup":
 		c.enters = do == "again"
 	case "put":
-		c.puts = true
+		c.puts, c.Pending = true, c.isStopped()
 	}
 	if c.Process == stage.Stopped {
 		c.Say(stage.Event{At: c.now(), What: stage.Later, Clients: []int{c.Number}})

@@ -5,14 +5,19 @@ import (
 	"crypto/subtle"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html/template"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"zklock/internal/lab/book"
+	"zklock/internal/lab/herd"
 	"zklock/internal/lab/locks"
 	"zklock/internal/lab/stage"
 	"zklock/internal/lang"
@@ -37,25 +42,34 @@ func (s *service) listen() (address string, close func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
+	crowds, err := os.ReadFile(filepath.Join(s.repo, herd.File))
+	var pauses []byte
+	if err == nil {
+		pauses, err = os.ReadFile(filepath.Join(s.repo, book.PausesFile))
+	}
+	if err != nil {
+		return "", nil, errors.Join(err, listener.Close())
+	}
 	host, token := listener.Addr().String(), rand.Text()
-	server := &http.Server{Handler: s.guarded(host, token), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: s.guarded(host, token, crowds, pauses), ReadHeaderTimeout: 10 * time.Second}
 	go server.Serve(listener)
 	return fmt.Sprintf("http://%s/?token=%s", host, token), func() { server.Close() }, nil
 }
 
 // guarded answers a request only if it has the token, names this host, and does not come from a page
 // of another origin. A request for the book needs no token.
-func (s *service) guarded(host, token string) http.Handler {
+func (s *service) guarded(host, token string, crowds, pauses json.RawMessage) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_ = live.Execute(w, map[string]any{
 			"Token":    token,
-			"CSS":      template.CSS(stage.Style + css),
-			"Script":   template.JS(stage.Common + stage.Script + stage.Clock + script),
+			"CSS":      template.CSS(stage.Style + herd.Style + css),
+			"Script":   template.JS(stage.Common + stage.Script + stage.Clock + stage.Strip + herd.Script + script),
 			"Language": stage.Language(),
-			"Choice":   map[string]any{"locks": locks.Choices, "lessons": lessons, "properties": broken, "max": most},
-			"Legend":   stage.Legend,
+			"Choice": map[string]any{"locks": locks.Choices, "lessons": lessons, "properties": broken, "max": most,
+				"crowds": crowds, "pauses": pauses},
+			"Legend": stage.Legend,
 		})
 	})
 	mux.HandleFunc("GET /events", s.events)

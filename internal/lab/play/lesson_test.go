@@ -33,10 +33,13 @@ func (w *window) done(tasks int) {
 	))
 }
 
-// pressNext presses the button that the lesson asks for, when the page shows the task.
+// pressNext presses the button that the lesson asks for, when the page shows the task. If the page asks
+// for a guess first, it says that it does not know.
 func (w *window) pressNext() {
 	w.Helper()
-	w.Until(`document.querySelectorAll("#lesson li.done").length === service.course.done`)
+	w.Until(`document.querySelectorAll("#lesson li.done").length === service.course.done &&
+		document.querySelector("#lesson li.now > button[data-do]") !== null`)
+	browser.Evaluate[any](w.Browser, `document.querySelector("#lesson button.unknown")?.click()`)
 	w.press("#lesson li.now button.next")
 }
 
@@ -51,6 +54,15 @@ func TestTheLessonsInABrowser(t *testing.T) {
 	require.True(t, w.inSight("#start li:last-child button"))
 
 	w.press("#start li:nth-child(1) button")
+	legend := func(sign string) bool {
+		const isShown = `[...document.querySelectorAll("#legend li")].some((e) => e.checkVisibility() && e.textContent.includes(%q))`
+		return browser.Evaluate[bool](w.Browser, fmt.Sprintf(isShown, sign))
+	}
+	w.Until(`learns() && isSet()`)
+	assert.True(t, legend("request") && legend("the session runs out"), "what lesson 1 shows")
+	for _, sign := range []string{"notification", "watches", "awake", "two believe it at once"} {
+		assert.False(t, legend(sign), "lesson 1 shows no sign of it: %s", sign)
+	}
 	w.pressNext()
 	w.done(2)
 	w.Contains("#lesson", "its znode still exists. It is persistent")
@@ -62,15 +74,17 @@ func TestTheLessonsInABrowser(t *testing.T) {
 	w.Contains("#lesson", "client 1 holds the lock")
 	w.press("#lesson .ways button.next")
 	w.Until(`service.course.lesson === 3 && service.course.begun && service.pace === "slow"`)
-	w.Until(`document.querySelector("#lesson li.now button.next") !== null`)
+	w.Until(`document.querySelector("#lesson li.now > button[data-do]") !== null`)
 	for _, control := range []string{"#all", "#commands", "#lock0", "#clients .quick:not(.next)"} {
 		hidden := fmt.Sprintf(`[...document.querySelectorAll(%q)].every((e) => !e.checkVisibility())`, control)
 		assert.True(t, browser.Evaluate[bool](w.Browser, hidden), "%s is no part of a lesson", control)
 	}
+	assert.True(t, legend("notification") && legend("watches") && legend("awake"), "what lesson 3 shows")
+	assert.False(t, legend("the session runs out"), "lesson 3 has no strip")
 	for _, size := range [][2]int64{{1366, 768}, {390, 844}, {1920, 1080}} {
 		w.Do(chromedp.EmulateViewport(size[0], size[1]))
 		w.Until(fmt.Sprintf(`innerWidth === %d`, size[0]))
-		assert.True(t, w.inSight("#lesson li.now button.next"), "%v", size)
+		assert.True(t, w.inSight("#lesson li.now > button[data-do]"), "%v", size)
 		assert.True(t, w.inSight("#board0 canvas"), "the lesson covers nothing of the drawing: %v", size)
 	}
 	w.pressNext()
@@ -461,4 +475,173 @@ func TestTheBookIsServedInABrowser(t *testing.T) {
 	b.Contains(".yours", "You said: 5050 notifications That is right.")
 	b.Do(chromedp.Click(chromedp.CSS(".run .phases button:nth-child(2)")))
 	b.Contains(".run .caption", "Client 0 released: 10 notifications, 10 lists. Only client 1 got the lock.")
+}
+
+// What is said of a message comes after the message was drawn: the result of a task, a banner, a line of
+// the log.
+func TestTheTextComesAfterThePictureInABrowser(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	p.patience(3 * time.Minute)
+	w := &window{browser.Open(t, p.address.String()+"#lesson-5/1", 1366, 768), p}
+	w.Until(`service.course?.lesson === 5 && isSet() && document.querySelector("#lesson li.now") !== null`)
+	browser.Evaluate[any](w.Browser, `
+		early = [];
+		new MutationObserver(() => {
+			const now = performance.now(), says = (where, what) => $(where).textContent.includes(what);
+			live().forEach((b, i) => {
+				const hasLanded = b.story.writes.some((write) => write.late && write.to <= now);
+				const isTold = says("lesson", ["has accepted the late write", "has refused the late write"][i]);
+				if (isTold && !hasLanded) early.push("the result");
+				if (says("log", ["accepted, too late", "refused: a later"][i]) && !hasLanded) early.push("the log");
+				if (b.root.querySelector(".banners").textContent && b.state(1) !== "holds") early.push("the banner");
+			});
+		}).observe(document.body, { subtree: true, childList: true, characterData: true });
+		null`)
+	w.pressNext()
+	w.done(1)
+	w.Contains("#lesson", "has accepted the late write")
+	w.Contains("#log", "refused: a later holder has written")
+	assert.Empty(t, browser.Evaluate[[]string](w.Browser, `early`))
+	drawn := `boards.map((b) => b.stage.kept().last.late)`
+	assert.Equal(t, []bool{true, true}, browser.Evaluate[[]bool](w.Browser, drawn), "the late write, in the drawing")
+
+	// Its time is drawn below it: both believe, the server says who holds the lock, and what the store did.
+	w.Until(`boards.every((b) => b.strip?.writes.length === 2)`)
+	now := browser.Evaluate[[]float64](w.Browser, `boards.map((b) => b.strip.now)`)
+	assert.InDelta(t, now[0], now[1], 1, "now, on the left and on the right")
+	for i, late := range []string{"0 late", "0 refused"} {
+		strip := func(of string) string { return fmt.Sprintf(`boards[%d].strip.%s`, i, of) }
+		assert.Equal(t, []string{"1 accepted", late}, browser.Evaluate[[]string](w.Browser, strip("writes")))
+		assert.Equal(t, []int{0, 1}, browser.Evaluate[[]int](w.Browser, strip("says")), "the holders, as the server says")
+		assert.Equal(t, []int{0}, browser.Evaluate[[]int](w.Browser, strip("pauses")))
+		assert.Contains(t, browser.Evaluate[[]string](w.Browser, strip("both")), "0,1", "both believe at once")
+	}
+	browser.Evaluate[any](w.Browser, `(() => {
+		const canvas = $("strips").children[0], box = canvas.getBoundingClientRect();
+		const at = { bubbles: true, buttons: 1, clientX: box.x + STRIP.left + 9, clientY: box.y + 9 };
+		canvas.dispatchEvent(new PointerEvent("pointerdown", at));
+	})()`)
+	w.Until(`past.at !== null && boards.every((b) => b.stage.story.past)`)
+	assert.Equal(t, "holds", browser.Evaluate[string](w.Browser, `stateAt(past.stories[0].clients[0], boards[0].stage.t)`))
+
+	// One message back is also one write back.
+	w.press("#now")
+	for range 200 {
+		w.press("#earlier")
+		w.Until(`past.focus !== null`)
+		if browser.Evaluate[bool](w.Browser, `past.focus.write !== undefined`) {
+			break
+		}
+	}
+	assert.Contains(t, w.Text("#when"), "lient 0")
+	assert.True(t, browser.Evaluate[bool](w.Browser, `past.focus.write?.late === true`), "the last write is the late one")
+}
+
+// The moment that decides is drawn on both boards, although it was not the same one; and a guess can be
+// passed over only by saying so.
+func TestTheDecisiveMomentIsOnBothBoardsInABrowser(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	p.patience(3 * time.Minute)
+	w := &window{browser.Open(t, p.address.String()+"#lesson-4/1", 1366, 768), p}
+	w.Until(`service.course?.lesson === 4`)
+	w.at(4, 1)
+	w.pressNext()
+	w.done(1)
+	w.Until(`Boolean(past.focus?.decides)`)
+	flying := `boards.map((b) => b.stage.flying().filter((f) => f.lost).length)`
+	w.Until(`boards.every((b) => b.stage.story.past)`)
+	assert.Equal(t, []int{1, 1}, browser.Evaluate[[]int](w.Browser, flying), "lost replies")
+
+	// In step 5 the client finds its znode by the id in the name. In step 4 there is none.
+	w.Until(`boards.every((b) => b.strip?.lost.join() === "1")`)
+	assert.Equal(t, []bool{false, true}, browser.Evaluate[[]bool](w.Browser, `boards.map((b) => b.stage.tagOf(1) !== "")`))
+	browser.Evaluate[any](w.Browser, `
+		found = [];
+		boards[1].stage.text = function (words, ...all) {
+			if (["mine", "no"].includes(words)) found.push(words);
+			Stage.prototype.text.call(this, words, ...all);
+		};
+		null`)
+	for range 50 {
+		w.press("#later")
+		w.Until(`past.at === null || !past.focus?.decides`)
+		if browser.Evaluate[bool](w.Browser, `found.includes("mine") || past.at === null`) {
+			break
+		}
+	}
+	assert.Contains(t, browser.Evaluate[[]string](w.Browser, `found`), "mine")
+	assert.Contains(t, browser.Evaluate[[]string](w.Browser, `found`), "no", "the znode of client 0")
+
+	browser.Evaluate[any](w.Browser, `location.hash = "#lesson-6/1"; null`)
+	w.at(6, 1)
+	w.Until(`document.activeElement.dataset.guess === "0"`)
+	const button = `document.querySelector("#lesson li.now > button[data-do]")`
+	assert.True(t, browser.Evaluate[bool](w.Browser, button+`.disabled`), "before the guess")
+	w.press("#lesson .unknown")
+	w.Until(`!` + button + `.disabled && document.activeElement === ` + button)
+	w.Do(chromedp.KeyEvent(kb.Enter))
+	w.done(1)
+	w.Contains("#lesson .guesses", "Step 6: client 6 overtakes the writer: no")
+	w.Contains("#lesson", "Client 6 waits, although three readers hold the lock")
+}
+
+// In lesson 5 the reader drags the end of the pause and guesses; recorded runs answer, and the answer changes where the
+// session ends. Then the chosen pause is done for real.
+func TestThePauseIsDraggedInABrowser(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	p.patience(3 * time.Minute)
+	w := &window{browser.Open(t, p.address.String()+"#lesson-5/1", 1366, 768), p}
+	w.Until(`service.course?.lesson === 5 && isSet() && $("pause").checkVisibility() && !$("time").checkVisibility()`)
+	w.Until(`boards.every((b) => b.strip?.pauses.length === 1)`)
+	strips := func(of string) [][]string {
+		return browser.Evaluate[[][]string](w.Browser, `boards.map((b) => b.strip.`+of+`)`)
+	}
+	assert.Equal(t, [][]string{{}, {}}, strips("writes"), "before the guess")
+	assert.Empty(t, w.Text("#answer"), "before the guess")
+	assert.Empty(t, browser.Evaluate[[]int](w.Browser, `boards.flatMap((b) => b.strip.says)`), "before the guess")
+	button := `document.querySelector("#lesson li.now > button[data-do=pause]")`
+	assert.True(t, browser.Evaluate[bool](w.Browser, button+`.disabled`))
+
+	const boards = `$("stages").getBoundingClientRect().height`
+	before := browser.Evaluate[float64](w.Browser, boards)
+
+	// With the keyboard alone: one second more, and a guess for each board.
+	browser.Evaluate[any](w.Browser, `$("until").focus(); null`)
+	w.Do(chromedp.KeyEvent(kb.ArrowRight))
+	w.Contains("#seconds", "8 s")
+	for board, first := range []string{"a", "r"} { // accepted, refused
+		browser.Evaluate[any](w.Browser, fmt.Sprintf(`document.querySelector('[data-guess="%d"]').focus(); null`, board))
+		w.Do(chromedp.KeyEvent(first))
+		w.Until(fmt.Sprintf(`document.activeElement.dataset.guess === "%d" && document.activeElement.value !== ""`, board))
+	}
+	w.Contains("#answer", "Recorded: step 4: accepted, too late; step 5: refused")
+	assert.InDelta(t, before, browser.Evaluate[float64](w.Browser, boards), 0.1, "the boards stay where they are, however long the answer")
+	w.Until(`boards.every((b) => b.strip.writes.length === 2)`)
+	assert.Equal(t, [][]string{{"1 accepted", "0 late"}, {"1 accepted", "0 refused"}}, strips("writes"))
+	assert.Equal(t, "1", browser.Evaluate[string](w.Browser, `document.activeElement.dataset.guess`), "the focus stays")
+
+	// The end of the pause is dragged in the picture, too: after two seconds the write is in time.
+	browser.Evaluate[any](w.Browser, `(() => {
+		const canvas = $("strips").children[1], box = canvas.getBoundingClientRect(), wide = canvas.clientWidth - STRIP.left - STRIP.right;
+		const at = { bubbles: true, buttons: 1, clientX: box.x + STRIP.left + wide * (BEFORE + 2) * SECOND / SPAN, clientY: box.y + 9 };
+		canvas.dispatchEvent(new PointerEvent("pointerdown", at));
+	})()`)
+	w.Contains("#seconds", "2 s")
+	w.Contains("#answer", "Recorded, in both: accepted, in time")
+	w.Until(`boards.every((b) => b.strip.writes.length === 1)`)
+	assert.Equal(t, [][]string{{"0 accepted"}, {"0 accepted"}}, strips("writes"))
+	w.press("#language")
+	w.Contains("#answer", "录下的运行，两边都是：接受，没有迟到")
+	w.press("#language")
+
+	w.press("#lesson button.next") // for real
+	w.Until(`service.course.done === 1`)
+	w.done(1)
+	w.Contains("#lesson", "It is in time: the session of client 0 has not ended.")
+	w.Contains("#log", "You: stop client 0 for 2 s.")
+	w.Contains("#lesson .guesses", "Step 5: you guessed refused, measured: accepted")
+	w.Until(`$("time").checkVisibility() && !$("pause").checkVisibility()`)
 }

@@ -20,6 +20,8 @@ type lesson struct {
 	Guess     guess     `json:"guess"`
 	Calm      bool      `json:"calm"`  // nothing goes wrong in it
 	Sound     bool      `json:"sound"` // nothing goes wrong on the right
+	Timed     bool      `json:"timed"` // it is about what happens when: below the boards its time is drawn
+	Drags     bool      `json:"drags"` // the reader drags the end of a pause, and recorded runs answer his guess
 
 	left, right string
 	clients     int
@@ -29,13 +31,16 @@ type lesson struct {
 	pace        string   // of the wire, from then on
 }
 
-// A guess is a question before a task. At the end of the lesson the page shows the reader's answer
-// beside what was measured.
+// A guess is a question before a task. Beside the result of a task the page shows the reader's answer
+// and what was measured.
 type guess struct {
 	Text lang.Text `json:"text"`
 	Of   lang.Text `json:"of"`   // the name of what is guessed, shown before its value
-	Kind string    `json:"kind"` // a number, the client that is next, or whether a write is accepted
-	At   int       `json:"at"`   // the index of the task
+	Kind string    `json:"kind"` // a number, the client that is next, yes or no, or whether a write is accepted
+	At   int       `json:"at"`   // the index of the task before which it is asked
+
+	// Known is the index of the task whose result answers it.
+	Known int `json:"known"`
 
 	measured func(b *side) int
 }
@@ -44,6 +49,7 @@ type guess struct {
 const (
 	guessNumber = "number"
 	guessNext   = "next"  // a client; -1: nobody
+	guessYes    = "yes"   // 1: yes, 0: no
 	guessWrite  = "write" // 1: the write is accepted, 0: it is not
 )
 
@@ -86,6 +92,7 @@ var lessons = []lesson{
 		moves:   slices.Repeat([]string{"lock"}, 4),
 		scene:   []string{"holds", "waits", "waits", "waits"},
 		pace:    real,
+		Timed:   true,
 		Guess:   afterTheSession,
 		Tasks: []task{
 			{Text: text("Kill client 0, which holds the lock.",
@@ -118,16 +125,17 @@ var lessons = []lesson{
 		Situation: text(
 			"On the left step 1, as before. On the right step 2: each client creates a znode of its own, with a number, "+
 				"and the client with the smallest number holds the lock. The others poll with getChildren. "+
-				"These znodes are ephemeral: the server deletes them when the session of their client ends.",
+				"These znodes are ephemeral.",
 			"左边是第 1 步，与上一课相同。右边是第 2 步：每个客户端创建自己的 znode，znode 带有序号，"+
 				"序号最小的客户端持有锁，其余的用 getChildren 轮询。"+
-				"这些 znode 是临时的：客户端的会话结束时，服务器就删除它们。"),
+				"这些 znode 是临时的。"),
 		left:    "1",
 		right:   "2",
 		clients: 4,
 		moves:   slices.Repeat([]string{"lock"}, 4),
 		scene:   []string{"holds", "waits", "waits", "waits"},
 		pace:    real,
+		Timed:   true,
 		Guess:   afterTheSession,
 		Tasks: []task{
 			{Text: text("Kill client 0, which holds the lock.",
@@ -144,9 +152,10 @@ var lessons = []lesson{
 							"会话已经结束，znode 还在：谁也拿不到锁。")
 					}
 					return lang.Of(
-						"The server has deleted the znode of client 0 with its session, and client 1 holds the lock. "+
+						"The znode of client 0 was ephemeral: the server has deleted it with the session, "+
+							"and client 1 holds the lock. "+
 							"But waiting costs: until then the clients sent %d requests, because they poll.",
-						"服务器结束了客户端 0 的会话，同时删除了它的 znode，客户端 1 持有锁。"+
+						"客户端 0 的 znode 是临时的：服务器结束会话，同时删除了它，客户端 1 持有锁。"+
 							"但是等待有代价：客户端一直在轮询，到那时已经发了 %d 个请求。", b.Counters().Requests)
 				}},
 		},
@@ -208,11 +217,12 @@ var lessons = []lesson{
 		scene:   []string{"holds", "idle", "idle"},
 		pace:    slow,
 		Sound:   true,
+		Timed:   true,
 		Guess: guess{
 			Text: text("Your guess: who holds the lock then?",
 				"你猜：那时谁持有锁？"),
 			Of:   text("holds the lock", "持有锁"),
-			Kind: guessNext, At: 2, measured: holder,
+			Kind: guessNext, At: 2, Known: 2, measured: holder,
 		},
 		Tasks: []task{
 			{Text: text("Let client 1 ask for the lock. The reply to its create is lost.",
@@ -274,11 +284,13 @@ var lessons = []lesson{
 		moves:   []string{"lock", "lock"},
 		scene:   []string{"holds", "waits"},
 		pace:    real,
+		Timed:   true,
+		Drags:   true,
 		Guess: guess{
-			Text: text("Your guess: does the store accept the late write?",
-				"你猜：存储会接受这次迟到的写入吗？"),
-			Of:   text("the late write", "迟到的写入"),
-			Kind: guessWrite, At: 4, measured: func(b *side) int {
+			Text: text("Your guess: does the store accept the write of client 0?",
+				"你猜：存储会接受客户端 0 的写入吗？"),
+			Of:   text("the write of client 0", "客户端 0 的写入"),
+			Kind: guessWrite, At: 0, Known: 0, measured: func(b *side) int {
 				if b.Store.Log[0].OK {
 					return 1
 				}
@@ -286,47 +298,18 @@ var lessons = []lesson{
 			},
 		},
 		Tasks: []task{
-			{Text: text("Stop client 0: its process is paused, as by a long garbage collection.",
-				"停住客户端 0：它的进程不再运行，就像遇到一次很长的垃圾回收停顿。"), Do: "stop",
-				done: func(b *side) bool { return b.clients[0].Process == stage.Stopped }},
-			{Text: text("Wait: the server hears nothing from client 0, and ends its session after 5 seconds.",
-				"等一等：服务器收不到客户端 0 的消息，5 秒后结束它的会话。"), done: holds(1),
-				seen: func(b *side) lang.Text {
-					if b.Key == "5" {
-						return lang.Of("Here both clients also believe that they hold the lock, "+
-							"until client 0 continues and is notified. Until then the store decides by the token.",
-							"这里也一样，两个客户端都以为自己持有锁，直到客户端 0 恢复运行，得知锁丢了。"+
-								"在那之前，接受谁的写入，由存储根据令牌决定。")
-					}
-					return lang.Of("Both clients believe that they hold the lock, and nothing will notify client 0.",
-						"两个客户端都以为自己持有锁，而且客户端 0 不会收到任何通知。")
-				}},
-			{Text: text("Let client 1 write to the store.",
-				"让客户端 1 写入存储。"), Do: "put", Client: 1,
-				done: func(b *side) bool { return len(b.Store.Log) > 0 }},
-			{Text: text("Let client 0 write to the store. It is stopped: it will write when it continues.",
-				"让客户端 0 写入存储。它停住了，恢复运行以后才会写。"), Do: "put",
-				done: func(b *side) bool { return b.clients[0].puts },
-				seen: func(*side) lang.Text {
-					return lang.Of("A write is waiting at client 0.", "客户端 0 有一次写入在等待。")
-				}},
-			{Text: text("Let client 0 continue.",
-				"让客户端 0 恢复运行。"), Do: "continue", done: func(b *side) bool { return len(b.Store.Log) > 1 },
-				seen: func(b *side) lang.Text {
-					if b.Store.Log[0].OK {
-						return lang.Of(
-							"The store has accepted the late write of client 0, and the value of client 1 is lost: "+
-								"a write does not show that it is late.",
-							"存储接受了客户端 0 迟到的写入，客户端 1 写入的值丢失了：从一次写入本身，看不出它迟到了。")
-					}
-					return lang.Of(
-						"The store has refused the late write of client 0, and keeps the value of client 1: "+
-							"the token %s is less than %s, the greatest that the store has seen.",
-						"存储拒绝了客户端 0 迟到的写入，保住了客户端 1 写入的值：令牌 %s 小于存储见过的最大令牌 %s。",
-						stage.ShortToken(b.Store.Log[0].Token),
-						stage.ShortToken(b.Store.Token),
-					)
-				}},
+			{Text: text(
+				"Client 0 is stopped, as by a long garbage collection. It writes as soon as it continues. "+
+					"Client 1 also writes, if it gets the lock. "+
+					"Drag the end of the pause below the boards, and guess. Then find where the answer changes.",
+				"客户端 0 会停住，就像遇到一次很长的垃圾回收停顿；一恢复运行，它就写入存储。"+
+					"客户端 1 一旦拿到锁，也会写入。请在图的下方拖动停顿的终点，猜一猜，再找出答案从哪里开始改变。"),
+				Do: "pause",
+				done: func(b *side) bool {
+					const stopped = 0 // the client
+					return len(b.Store.Log) > 0 && b.Store.Log[0].Client == stopped
+				},
+				seen: lateWrite},
 		},
 	},
 	{
@@ -335,27 +318,45 @@ var lessons = []lesson{
 		Question: text("Clients that only read do each other no harm. Can they hold the lock at the same time?",
 			"只读的客户端互不妨碍。它们能同时持有锁吗？"),
 		Situation: text(
-			"Clients 0, 1 and 2 want to read, then client 3 wants to write, then 4 and 5 want to read. "+
-				"The lock of step 5, on the left, has one holder at a time. In step 6 readers hold the lock together, "+
-				"a writer alone, and nobody overtakes: a reader waits if a writer is before it in the queue.",
+			"Clients 0, 1 and 2 wanted to read, then client 3 wanted to write, then 4 and 5 wanted to read. "+
+				"The lock of step 5, on the left, has one holder at a time. In step 6, on the right, "+
+				"readers hold the lock together, and a writer holds it alone.",
 			"先是客户端 0、1、2 要读，接着客户端 3 要写，最后客户端 4、5 要读。"+
-				"左边是第 5 步，它的锁同一时刻只有一个持有者。在第 6 步，读者一起持有锁，写者独占锁，"+
-				"而且谁也不能插队：如果队列里有写者排在读者前面，读者就要等。"),
+				"左边是第 5 步，它的锁同一时刻只有一个持有者。右边是第 6 步：读者一起持有锁，写者独占锁。"),
 		left:    "5",
 		right:   "6",
-		clients: 6,
+		clients: 7,
 		moves:   []string{"read", "read", "read", "lock", "read", "read"},
-		scene:   []string{"holds", "waits", "waits", "waits", "waits", "waits"},
-		beside:  []string{"reads", "reads", "reads", "waits", "waits", "waits"},
+		scene:   []string{"holds", "waits", "waits", "waits", "waits", "waits", "idle"},
+		beside:  []string{"reads", "reads", "reads", "waits", "waits", "waits", "idle"},
 		pace:    slow,
 		Calm:    true,
 		Guess: guess{
-			Text: text("Your guess: how many clients are notified?",
-				"你猜：有多少个客户端会收到通知？"),
-			Of:   text("notified clients", "收到通知的客户端"),
-			Kind: guessNumber, At: 1, measured: notified,
+			Text: text("Client 6 comes now, and only wants to read. "+
+				"Your guess: does it get the lock before client 3, the writer?",
+				"客户端 6 现在才来，它只想读。你猜：它会在写者（客户端 3）之前拿到锁吗？"),
+			Of:   text("client 6 overtakes the writer", "客户端 6 插到写者前面"),
+			Kind: guessYes, At: 0, Known: 0, measured: func(b *side) int {
+				if b.clients[6].IsInside() {
+					return 1
+				}
+				return 0
+			},
 		},
 		Tasks: []task{
+			{Text: text("Let client 6 ask to read.",
+				"让客户端 6 请求读。"), Do: "read", Client: 6,
+				done: func(b *side) bool { return (b.Watches(6) || b.clients[6].IsInside()) && b.Quiet() },
+				seen: func(b *side) lang.Text {
+					if b.isShared() {
+						return lang.Of("Client 6 waits, although three readers hold the lock: the writer is before it in the queue. "+
+							"If readers could overtake it, new ones could keep the writer waiting forever.",
+							"虽然有三个读者持有锁，客户端 6 还是要等：队列里，写者排在它前面。"+
+								"如果读者可以插队，新来的读者就可能让写者永远等下去。")
+					}
+					return lang.Of("Client 6 is the last in the queue, behind readers and the writer.",
+						"客户端 6 排在队尾，前面有读者，也有写者。")
+				}},
 			{Text: text("Let all clients that hold the lock unlock.",
 				"让所有持有锁的客户端解锁。"), Do: "unlock", Client: everyHolder,
 				done: func(b *side) bool {
@@ -376,7 +377,7 @@ var lessons = []lesson{
 				"再来一次：让所有持有锁的客户端解锁。"), Do: "unlock", Client: everyHolder, Moment: "notified",
 				done: func(b *side) bool {
 					if b.isShared() {
-						return b.are("idle", "idle", "idle", "idle", "reads", "reads") && b.Quiet()
+						return b.are("idle", "idle", "idle", "idle", "reads", "reads", "reads") && b.Quiet()
 					}
 					return b.are("idle", "idle", "holds") && b.Quiet()
 				},
@@ -384,15 +385,35 @@ var lessons = []lesson{
 					told := notifications(b.Counters().Notifications)
 					if b.isShared() {
 						return lang.Of(
-							"%s, to the readers that waited for the writer. It is the turn of the last two clients.",
-							"%s，发给了等待写者的读者。已经轮到最后两个客户端。", told)
+							"%s, to the readers that waited for the writer. All of them read now, and nobody waits.",
+							"%s，发给了等待写者的读者。它们现在一起读，没有客户端在等。", told)
 					}
-					return lang.Of("%s. It is the turn of client 2, and three clients still wait: "+
+					return lang.Of("%s. It is the turn of client 2, and four clients still wait: "+
 						"here a reader waits for readers, which is unnecessary.",
-						"%s。刚轮到客户端 2，还有三个客户端在等：在这里，读者也要等读者，其实没有必要。", told)
+						"%s。刚轮到客户端 2，还有四个客户端在等：在这里，读者也要等读者，其实没有必要。", told)
 				}},
 		},
 	},
+}
+
+// lateWrite says what the store has done with the write of a client that was stopped.
+func lateWrite(b *side) lang.Text {
+	w := b.Store.Log[0]
+	switch {
+	case !w.OK:
+		return lang.Of(
+			"The store has refused the late write of client 0, and keeps the value of client 1: "+
+				"the token %s is less than %s, the greatest that the store has seen.",
+			"存储拒绝了客户端 0 迟到的写入，保住了客户端 1 写入的值：令牌 %s 小于存储见过的最大令牌 %s。",
+			stage.ShortToken(w.Token), stage.ShortToken(b.Store.Token))
+	case w.Late:
+		return text(
+			"The store has accepted the late write of client 0, and the value of client 1 is lost: "+
+				"a write does not show that it is late.",
+			"存储接受了客户端 0 迟到的写入，客户端 1 写入的值丢失了：从一次写入本身，看不出它迟到了。")
+	}
+	return text("The store has accepted the write of client 0. It is in time: the session of client 0 has not ended.",
+		"存储接受了客户端 0 的写入。它没有迟到：客户端 0 的会话还没有结束。")
 }
 
 // afterTheSession is the question of lessons 1 and 2.
@@ -400,11 +421,11 @@ var afterTheSession = guess{
 	Text: text("Your guess: who holds the lock when the session of client 0 has ended?",
 		"先猜：客户端 0 的会话结束以后，谁持有锁？"),
 	Of:   text("holds the lock", "持有锁"),
-	Kind: guessNext, At: 0, measured: holder,
+	Kind: guessNext, At: 0, Known: 1, measured: holder,
 }
 
 func notifications(n int) lang.Text {
-	return plural(n, "%d notification", "%d notifications", "%d 个通知")
+	return plural(n, "%d notification", "%d notifications", "%d 条通知")
 }
 
 func lists(n int) lang.Text {
@@ -447,7 +468,7 @@ type course struct {
 
 	Since int `json:"since"` // when the last task was done
 
-	Measured []int `json:"measured"` // once the lesson is over, for each board: the answer to the guess
+	Measured []int `json:"measured"` // once it is known, for each board: the answer to the guess
 }
 
 // guide checks whether the next task of the lesson is done, and notes it.
@@ -460,7 +481,8 @@ func (s *service) guide() {
 	}
 	t := lessons[c.Lesson-1].Tasks[c.Done]
 	seen, measured := []lang.Text{}, []int{}
-	isLast := c.Done == len(lessons[c.Lesson-1].Tasks)-1
+	guess := lessons[c.Lesson-1].Guess
+	isAnswer := c.Done == guess.Known
 	for _, b := range s.laid() {
 		if len(b.clients) < lessons[c.Lesson-1].clients || !t.done(b) {
 			return
@@ -468,14 +490,14 @@ func (s *service) guide() {
 		if t.seen != nil {
 			seen = append(seen, t.seen(b))
 		}
-		if isLast {
-			measured = append(measured, lessons[c.Lesson-1].Guess.measured(b))
+		if isAnswer {
+			measured = append(measured, guess.measured(b))
 		}
 	}
 	s.course.Done++
 	s.course.Since = s.now()
 	s.course.Seen = append(s.course.Seen, seen)
-	if isLast {
+	if isAnswer {
 		s.course.Measured = measured
 	}
 }
@@ -517,7 +539,7 @@ func (s *service) open(n int) {
 	s.mu.Lock()
 	s.leaves()
 	s.course.Lesson = n
-	s.swept.Done = nil
+	s.swept.Last = nil
 	s.mu.Unlock()
 	left, _ := locks.Choose(l.left)
 	right, _ := locks.Choose(l.right) // "": the zero Choice, which empties the side

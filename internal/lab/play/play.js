@@ -19,10 +19,11 @@ const GONE = text("The service does not answer. If make play has ended, start it
   "服务没有响应。如果 make play 已经结束，请重新启动，再打开它给出的地址。");
 
 const lessonName = (l) => say(`Lesson ${l.n}: ${l.title.en}`, `第 ${l.n} 课：${l.title.zh}`);
-const clientAction = (i, what) => i < 0 ? capital(actionName({ do: what })) : say(`Client ${i}: ${COMMANDS[what].en}`, `客户端 ${i}：${COMMANDS[what].zh}`);
+const clientAction = (i, what) => what === "pause" ? say(`Do it for real: stop client ${i} for ${pause()} s`, `真做一遍：让客户端 ${i} 停住 ${pause()} 秒`)
+  : i < 0 ? capital(actionName({ do: what })) : say(`Client ${i}: ${COMMANDS[what].en}`, `客户端 ${i}：${COMMANDS[what].zh}`);
 
-const ABOUT = text("Many programs on many computers want to change the same data. A distributed lock lets only one of them do it at a time. Here a ZooKeeper server keeps the lock, in small files that are called znodes. The clients that you see are real processes, each of which has a session with the server.",
-  "许多机器上的许多程序都想修改同一份数据。有了分布式锁，同一时刻只有一个程序能修改。在这里，锁由一台 ZooKeeper 服务器保管，放在叫做 znode 的小文件里。你看到的客户端都是真实的进程，每个客户端都与服务器有一个会话。");
+const ABOUT = text("Many programs on many computers want to change the same data. A distributed lock lets only one of them do it at a time. Here a ZooKeeper server keeps the lock, in small files that are called znodes. The clients that you see are real processes, each of which has a session with the server. A lesson takes two or three minutes.",
+  "许多机器上的许多程序都想修改同一份数据。有了分布式锁，同一时刻只有一个程序能修改。在这里，锁由一台 ZooKeeper 服务器保管，放在叫做 znode 的小文件里。你看到的客户端都是真实的进程，每个客户端都与服务器有一个会话。一课大约两三分钟。");
 
 // called returns a client's name, in both languages.
 const called = (i) => text("client " + i, "客户端 " + i);
@@ -68,8 +69,9 @@ class Board {
     this.stage = new LiveStage(this.root, 1.7);
   }
 
-  // take receives news: everything about a new lock, or what has changed, or null for an empty board.
-  take(news) {
+  // take receives the news of a moment: everything about a new lock, or what has changed, or null for
+  // an empty board.
+  take(news, told) {
     const laid = news && "lock" in news;
     if (!news || laid) this.is = news;
     this.root.hidden = !this.is;
@@ -86,16 +88,19 @@ class Board {
       this.stage.show(this.story, news.name, news.lesson);
     }
     Object.assign(this.is, news);
+    if (laid) this.banners = [];
+    if (news.banners) this.next = { told, banners: news.banners };
     const chapter = this.root.querySelector(".chapter");
     chapter.hidden = !this.is.step;
     chapter.href = this.chapter();
     this.story.step = this.is.step;
-    const told = (what) => Object.entries(news[what] ?? {});
-    for (const [i, f] of told("frames").map(([i, row]) => [i, frame(row)])) if (!laid || f.to < 0) this.fly(i, f);
+    const all = (what) => Object.entries(news[what] ?? {});
+    for (const [i, f] of all("frames").map(([i, row]) => [i, frame(row)])) if (!laid || f.to < 0) this.fly(i, f);
     const at = (moment, client) => laid ? 0 : this.moment(moment, client);
     this.is.rows.forEach((r, i) => {
       const c = this.clients[i] ??= { name: called(i), slot: 2 * i, states: [{ at: 0, is: r.is }], beats: [], over: -1 }, { states } = c;
       c.server = r.server;
+      c.pending = r.pending;
       c.beats = r.heard ? [onPage(r.heard)] : [];
       c.over = r.over ? onPage(r.over) : -1;
       if (states.at(-1).is !== r.is) states.push({ at: Math.max(states.at(-1).at, at(r.since, i)), is: r.is });
@@ -109,10 +114,13 @@ class Board {
       const from = laid ? -FLIGHT : performance.now();
       this.story.writes.push({ ...w, from, to: from + 3 * FLIGHT });
     }
-    for (const [i, n] of told("nodes")) lasts(this.nodes, i, n, n.owner);
-    for (const [i, w] of told("watches").map(([i, row]) => [i, watch(row)])) lasts(this.watches, i, w, w.client);
+    for (const [i, n] of all("nodes")) lasts(this.nodes, i, n, n.owner);
+    for (const [i, w] of all("watches").map(([i, row]) => [i, watch(row)])) lasts(this.watches, i, w, w.client);
     this.arrange();
-    for (const [i, l] of told("log")) this.log.set(Number(i), { ...l, i: Number(i), side: this.i }).delete(i - 200);
+    for (const [i, l] of all("log")) {
+      const from = this.log.get(Number(i))?.from ?? (laid || l.what === "acted" ? 0 : this.moment(l.at, (l.clients ?? l.banner?.clients ?? [l.write?.client])[0]));
+      this.log.set(Number(i), { ...l, i: Number(i), side: this.i, from }).delete(i - 200);
+    }
   }
 
   chapter() { return `/book/${document.documentElement.lang === "en" ? "" : "zh-CN/"}step0${this.is.step}.html`; }
@@ -126,12 +134,21 @@ class Board {
       if (f.arrived >= 0 && f.arrived <= told && (f.client === client || f.writes)) at = Math.max(at, f.to);
     }
     at = Math.min(at, now + LAG);
+    for (const w of this.story.writes) if (w.at <= told && w.client === client) at = Math.max(at, w.to);
     if (at > now) this.changes.push(at);
     return at;
   }
 
+  // shows reports whether the page has drawn all that happened until a moment of the wire. What is said
+  // of it comes after that.
+  shows(told) {
+    const now = performance.now(), { frames, writes } = this.story;
+    return !frames.some((f) => f.arrived >= 0 && f.arrived <= told && f.to > now) && !writes.some((w) => w.at <= told && w.to > now)
+      && this.clients.every((c) => c.states.at(-1).at <= now);
+  }
+
   // lines returns the lines of the log, newest first.
-  lines() { return [...this.log.values()].sort((a, b) => b.i - a.i); }
+  lines() { return [...this.log.values()].filter((l) => l.from <= performance.now()).sort((a, b) => b.i - a.i); }
 
   // arrange makes the story that the stage draws from the present state, and forgets what is over.
   arrange() {
@@ -187,7 +204,7 @@ class Board {
     const { story } = this;
     if (!this.width) return false;
     if (this.stage.story.past) {
-      const moment = past.clock.recorded(past.stories.indexOf(this.stage.story), past.at);
+      const i = past.stories.indexOf(this.stage.story), moment = past.focus?.decides?.[i] ?? past.clock.recorded(i, past.at);
       this.stage.draw(moment, past.focus?.story === this.stage.story && !past.focus.decides ? past.focus.frame : null);
       return false;
     }
@@ -211,9 +228,13 @@ class Board {
     mine.hidden = !is.complaint && !is.building;
     mine.classList.toggle("works", is.building);
     set(mine, is.building ? say("The lock is being built …", "正在编译这把锁 ……") : is.complaint);
+    if (this.next && this.shows(this.next.told)) {
+      this.banners = this.next.banners;
+      this.next = null;
+    }
     const up = service.servers.filter((s) => s.state === "up").length, majority = up > service.servers.length / 2;
     fill(root.querySelector(".banners"), [...(majority ? [] : [make("p", {}, make("strong", {}, say(NO_MAJORITY[up])))]),
-      ...is.banners.map((b) => make("p", { className: b.breaks ? "" : "note" }, make("span", { className: "whose" }, say(`Step ${is.step}: `, `第 ${is.step} 步：`)), make("strong", {}, capital(bannerText(b))), " ",
+      ...this.banners.map((b) => make("p", { className: b.breaks ? "" : "note" }, make("span", { className: "whose" }, say(`Step ${is.step}: `, `第 ${is.step} 步：`)), make("strong", {}, capital(bannerText(b))), " ",
         ...(b.breaks ? [make(is.step ? "a" : "span", is.step ? { href: this.chapter(), target: "_blank" } : {}, say(`The broken promise: ${service.properties[b.breaks].en}.`, `违背的承诺：${service.properties[b.breaks].zh}。`))] : [])))]);
     const now = performance.now();
     const queue = [...this.nodes.values()].filter((n) => there(n, now)).sort((m, n) => m.name.match(/\d*$/)[0] - n.name.match(/\d*$/)[0] || m.from - n.from);
@@ -264,7 +285,7 @@ function fill(e, children) {
   children.forEach((c, i) => { if (!old[i]) e.append(c); else if (!old[i].isEqualNode(c)) old[i].replaceWith(c); });
   old.slice(children.length).forEach((o) => o.remove());
   if (at && !e.contains(document.activeElement)) {
-    e.querySelector(at.choose ? `[data-choose="${at.choose}"]` : `[data-client="${at.client}"], [data-n="${at.n}"]`)?.focus();
+    e.querySelector(at.choose ? `[data-choose="${at.choose}"]` : at.guess ? `[data-guess="${at.guess}"]` : `[data-client="${at.client}"], [data-n="${at.n}"]`)?.focus();
   }
 }
 
@@ -276,15 +297,20 @@ function options(select, list, chosen) {
 // ---- What the service reports ----
 
 const boards = [new Board(0), new Board(1)];
-const service = JSON.parse($("choice").textContent); // locks, lessons, properties, max; then the news
+const service = JSON.parse($("choice").textContent); // locks, lessons, properties, max, crowds, pauses; then the news
+service.pauses.stories.forEach(ready);
 const RENDERS = 100; // milliseconds from one render to the next, at least
 const LISTED = 5; // how many znodes of the queue are listed
-let chosen = 0, dirty = false, rendered = -RENDERS, choosing = false, freely = false, learned = false, awaited = 0, led = "", located = "", aim = null;
+let chosen = 0, dirty = false, rendered = -RENDERS, choosing = false, freely = false, learned = false, awaited = 0, led = "", laid = 0, located = "", aim = null;
+let later = null; // a task of the lesson is done, and the page has not yet drawn what did it
 
-function take({ left, right, now, ...rest }) {
+function take({ left, right, now, course, ...rest }) {
   Object.assign(service, rest);
   offset = Math.min(offset, performance.now() - now / 1000);
-  [left, right].forEach((news, i) => news !== undefined && boards[i].take(news));
+  [left, right].forEach((news, i) => news !== undefined && boards[i].take(news, now));
+  const hasMoved = course?.lesson === service.course?.lesson && course?.done > service.course?.done;
+  if (course) later = hasMoved ? course : null;
+  if (course && !hasMoved) service.course = course;
   wish();
   soon();
 }
@@ -328,6 +354,10 @@ const crowd = () => live().map((b) => b.clients).reduce((a, b) => b.length > a.l
 // render writes what has changed.
 function render() {
   if (!service.course) return; // the service has sent nothing yet
+  if (later && live().every((b) => b.shows(later.since))) {
+    service.course = later;
+    later = null;
+  }
   document.body.classList.remove("unknown");
   dirty = false;
   rendered = performance.now();
@@ -343,6 +373,7 @@ function render() {
   $("proofs").hidden = !live().some((b) => /^(mutex|rwmutex|cohort)$/.test(b.is.lock));
   const { lesson: at } = service.course, of = live().map((b) => Number(b.is.step));
   $("rings").hidden = !at;
+  legend(of);
   $("ids").hidden = !of.some((step) => step >= 5);
   $("kinds").hidden = !of.includes(6);
   $("equal").hidden = !of.includes(6);
@@ -357,8 +388,26 @@ function render() {
   list();
   log();
   timeline();
-  if (live().some((b) => !b.width && !choosing || b.many !== b.clients.length > 40)) resize();
+  const isOfAnotherSize = (b) => {
+    const isNew = !b.width && !choosing, hasOtherClients = b.many !== b.clients.length > 40;
+    const hasOtherTags = b.tagged !== b.story.nodes.some(tag), hasOtherStore = b.stores !== hasStore();
+    return isNew || hasOtherClients || hasOtherTags || hasOtherStore;
+  };
+  if (live().some(isOfAnotherSize)) resize();
+  strips();
   animate();
+  if (later || live().some((b) => b.next)) setTimeout(soon, RENDERS);
+}
+
+// legend hides the signs that the lesson cannot show. steps are those of the boards.
+function legend(steps) {
+  const l = learns() ? service.lessons[service.course.lesson - 1] : null;
+  const polls = l !== null && steps.every((step) => step < 3), kills = l?.tasks.some((t) => t.do === "kill");
+  const show = (signs, is) => { for (const sign of $("legend").querySelectorAll(signs)) sign.hidden = !is; };
+  show("[data-sign=notified]", !polls);
+  show(".on-strip", l?.timed && !narrow.matches);
+  show(".on-pause", l?.drags && !narrow.matches);
+  show(".on-silence", (l?.drags || kills) && !narrow.matches);
 }
 
 // locate keeps the address up to date. The address names the lesson and its task, or the locks.
@@ -422,7 +471,7 @@ function isSet() {
 }
 
 // isNext reports whether a button is the one to press now.
-const isNext = (what, client) => toDo()?.do === what && toDo().client === client && !isDoing();
+const isNext = (what, client) => toDo()?.do === what && toDo().client === client && !isDoing() && hasGuessed();
 
 // isOf reports whether an action is what a task asks for.
 const isOf = (task, action) => action?.do === task.do && (action.client ?? -1) === task.client;
@@ -440,49 +489,66 @@ function lesson() {
   const learning = !$("lesson").hidden && !freely;
   if (document.body.classList.toggle("learning", learning) !== learned) resize();
   learned = learning;
-  document.body.classList.toggle("stores", Boolean(l?.tasks.some((t) => t.do === "put")));
+  document.body.classList.toggle("stores", Boolean(l?.drags));
   document.body.classList.toggle("calm", learning && l.calm);
+  document.body.classList.toggle("timed", learning && l.timed);
+  document.body.classList.toggle("untried", learning && course.done === 0);
+  $("strips").hidden = !(learning && l.timed);
+  const choosesPause = learning && isDragging();
+  $("pause").hidden = !choosesPause;
+  $("time").hidden = choosesPause;
   document.body.classList.toggle("sound", learning && l.sound);
-  const home = learning && narrow.matches ? $("log").parentElement : $("boards"); // on a phone, below the rest
-  if ($("legend").parentElement !== home) home.insertBefore($("legend"), home.querySelector("#log"));
+  const side = document.querySelector(".side");
+  folds(learning, side);
+  const home = learning && narrow.matches ? side : $("boards"); // on a phone, below the rest
+  if ($("legend").parentElement !== home) home.append($("legend"));
   gloss($("about"), say(ABOUT));
   fill($("start").querySelector("ol"), lessons.map((l) => {
     const b = button({ do: "lesson", n: String(l.n) }, "");
     b.append(make("b", {}, lessonName(l)), " ", make("span", {}, say(l.question)));
     return make("li", {}, b);
   }));
+  herd(learning && l.n === 3 && course.begun && course.done === l.tasks.length);
   if ($("lesson").hidden) return;
   set($("lesson-title"), lessonName(l));
   set($("lesson").querySelector(".question"), say(l.question));
   gloss($("lesson").querySelector(".situation"), isSet() ? say(l.situation) : say("The clients are being set up …", "客户端正在就位 ……"));
   const over = course.begun && course.done === l.tasks.length;
-  fill($("lesson").querySelector("ol"), isSet() ? l.tasks.slice(0, course.done + 1).map((t, i) => task(t, i, i < course.done, course.seen[i] ?? [])) : []);
-  const next = l.n < lessons.length ? [Object.assign(button({ do: "lesson", n: String(l.n + 1) }, say("Next lesson ▸", "下一课 ▸")), { className: "next" })] : [];
+  fill($("lesson").querySelector("ol"), isSet() ? [...l.tasks.slice(0, course.done + 1).map((t, i) => task(t, i, i < course.done, course.seen[i] ?? [])), ...(over && l.n === 3 ? [herdTask()] : [])] : []);
+  const next = l.n < lessons.length ? [Object.assign(button({ do: "lesson", n: String(l.n + 1) }, say("Next lesson ▸", "下一课 ▸")), { className: l.n === 3 && !figure?.isSeen() ? "" : "next" })] : [];
   const all = freely ? [] : [button({ do: "freely" }, say("All controls", "全部按钮"))];
   const more = button({ do: "lesson", n: String(l.n) }, say("Once more", "再来一次"));
   const last = l.n < lessons.length ? [] : [make("p", {}, say("That was the last lesson. Build these locks yourself: ", "课程到此结束。接下来自己写这些锁："), make("code", { translate: false }, "make exercise"))];
+  const back = button({ do: "lesson", n: String(l.n), task: String(course.done) }, say("Back to before this", "回到这次操作之前"));
   const isCatchingUp = aim && isSet() && course.done < aim.tasks;
-  const ways = isCatchingUp ? [make("p", {}, say(`On the way to task ${aim.tasks + 1}: the page repeats the earlier tasks.`, `正在回到任务 ${aim.tasks + 1}：页面把前面的任务重做一遍。`))] : over ? [...last, ...next, more, button({ do: "lessons" }, say("All lessons", "全部课程")), ...all] : strayed() ? [make("p", { className: "seen" },
-    say("That is not what the task asks for. See what happens now; then go on, or begin again.", "这不是任务要求的操作。请看看它的结果，然后继续，或者重来。")), more] : [];
-  $("sweep").hidden = !(over && l.n === 3);
-  if (!$("sweep").hidden) sweep();
+  const ways = isCatchingUp ? [make("p", {}, say(`On the way to task ${aim.tasks + 1}: the page repeats the earlier tasks.`, `正在回到任务 ${aim.tasks + 1}：页面把前面的任务重做一遍。`))] : over ? [...last, ...next, more, button({ do: "lessons" }, say("All lessons", "全部课程")), ...all] : strayed() || isOutOfReach() ? [make("p", { className: "seen" },
+    say("That is not what the task asks for. ", "这不是任务要求的操作。") + (isOutOfReach() ? say("The task cannot be done now.", "现在没法做这个任务了。") : say("See what happens now; then go on, or go back.", "请看看它的结果，然后继续，或者回去。"))), back, more] : [];
   fill($("lesson").querySelector(".ways"), ways);
   const place = `${course.lesson}/${course.done}`;
   if (led !== place && isSet()) {
     led = place;
-    const below = $("sweep").hidden ? 0 : $("sweep").offsetHeight; // it is below the result
-    $("lesson").scrollTop = $("lesson").scrollHeight - $("lesson").clientHeight - below;
+    $("lesson").scrollTop = $("lesson").scrollHeight - $("lesson").clientHeight;
     const side = $("lesson").parentElement; // it scrolls on a small screen
-    side.scrollTop = $("lesson").offsetTop - side.offsetTop + $("lesson").offsetHeight - below - side.clientHeight; // to the button
+    side.scrollTop = $("lesson").offsetTop - side.offsetTop + $("lesson").offsetHeight - side.clientHeight; // to the button
     if (course.done === 0) {
+      laid = Math.max(0, ...live().flatMap((b) => b.lines()).map((l) => l.at));
       for (const b of live()) b.story.awake = []; // all clients have settled
       shows(null);
     }
     const { moment } = l.tasks[course.done - 1] ?? {};
     if (moment) decides(moment);
     if (toDo()?.do && toDo().client >= 0) select(toDo().client);
-    if (document.activeElement === document.body) $("lesson").querySelector("button.next")?.focus({ preventScroll: true }); // its button is gone
+    if (document.activeElement === document.body) $("lesson").querySelector("[data-guess], button.next")?.focus({ preventScroll: true }); // its button is gone
   }
+}
+
+// folds puts the table of the clients and the log into the fold while a lesson has the column, or takes them out.
+function folds(learning, side) {
+  $("fold").hidden = !learning;
+  const isFolded = $("log").parentElement === $("fold");
+  if (isFolded === learning) return;
+  if (learning) $("fold").append($("clients"), $("log"));
+  else side.append($("clients"), $("commands"), $("log"));
 }
 
 // strayed reports whether no task of the lesson asks for the last action.
@@ -492,40 +558,85 @@ function strayed() {
   return isSet() && action && action.do !== "lesson" && !tasks.some((t) => isOf(t, action));
 }
 
+// isOutOfReach reports whether no board allows what the task asks for.
+function isOutOfReach() {
+  const { do: what, client } = toDo() ?? {};
+  return what !== undefined && what !== "" && client >= 0 && !isDoing() && !live().some((b) => b.is.rows[client]?.can.includes(what));
+}
+
 // guesses has what the reader has guessed, by lesson and board.
 const guesses = new Map();
 const guessKey = (board) => `${service.course.lesson}/${board}`;
 const guessed = (kind, value) => kind === "number" ? String(value)
+  : kind === "yes" ? (Number(value) ? say("yes", "会") : say("no", "不会"))
   : kind === "write" ? (Number(value) ? say("accepted", "接受") : say("refused", "拒绝")) : Number(value) < 0 ? say("nobody", "没有人") : clientName(value);
 
-// guess asks for a guess about each board, before a task. At the end of the lesson it shows the guess
-// beside what was measured.
+// UNKNOWN is the guess of a reader who does not know.
+const UNKNOWN = "?";
+
+// hasGuessed reports whether the task can be done: first the reader guesses, or says that he does not know.
+function hasGuessed() {
+  const { course, lessons } = service;
+  return lessons[course.lesson - 1].guess.at !== course.done || live().every((_, i) => guesses.get(guessKey(i)));
+}
+
+// guess asks for a guess about each board, before a task. Beside the result that answers it, it shows
+// the guess and what was measured.
 function guess(at) {
-  const { course, lessons } = service, { guess: { kind, text: question, of, at: task }, clients } = { clients: crowd().length, ...lessons[course.lesson - 1] };
-  if (at !== task) return [];
-  const isOver = course.measured?.length, side = (i) => live().length > 1 ? say(`step ${live()[i].is.step}`, `第 ${live()[i].is.step} 步`) : "";
-  if (course.done > task && !isOver) return [];
-  const list = kind === "write" ? [["1", guessed(kind, 1)], ["0", guessed(kind, 0)]] : [["-1", guessed(kind, -1)], ...[...Array(clients).keys()].map((i) => [String(i), guessed(kind, i)])];
+  const { course, lessons } = service, { guess: { kind, text: question, of, at: task, known }, clients } = { clients: crowd().length, ...lessons[course.lesson - 1] };
+  const isOver = course.measured?.length, side = (i) => live().length > 1 ? stepOf(i) + (kind !== "write" || isOver ? "" : live()[i].is.step < 5 ? say(", without tokens", "，没有令牌") : say(", with tokens", "，有令牌")) : "";
+  const isHere = isOver ? at === known : at === task && course.done <= task;
+  if (!isHere) return [];
+  const list = kind === "yes" || kind === "write" ? [["1", guessed(kind, 1)], ["0", guessed(kind, 0)]] : [["-1", guessed(kind, -1)], ...[...Array(clients).keys()].map((i) => [String(i), guessed(kind, i)])];
   const fields = live().map((_, i) => {
     const value = guesses.get(guessKey(i));
-    const hasGuessed = value !== undefined && value !== "";
-    if (isOver) return make("span", { className: "guess" + (hasGuessed && Number(value) === course.measured[i] ? " right" : "") }, side(i) && capital(side(i)) + say(": ", "，"),
-      hasGuessed ? say(`you guessed ${guessed(kind, value)}, measured: `, `你猜：${guessed(kind, value)}；实测：`) : say(`${of.en}: `, `${of.zh}：`), make("b", {}, guessed(kind, course.measured[i])));
-    const field = kind === "number" ? make("input", { type: "number" }) : make("select", {}, new Option("?", ""), ...list.map(([v, words]) => new Option(words, v)));
+    const isKnown = value && value !== UNKNOWN;
+    const hit = isOver && isKnown && Number(value) === course.measured[i] ? " ✓" : "";
+    if (isOver) return make("span", { className: "guess" }, side(i) && capital(side(i)) + say(": ", "，"),
+      isKnown ? say(`you guessed ${guessed(kind, value)}${hit}, measured: `, `你猜：${guessed(kind, value)}${hit}；实测：`) : say(`${of.en}: `, `${of.zh}：`),
+      make("b", { className: kind === "write" && isHarmed(live()[i]) ? "bad" : "" }, guessed(kind, course.measured[i])));
+    const field = kind === "number" ? make("input", { type: "number" }) : make("select", {}, new Option(UNKNOWN, ""), ...list.map(([v, words]) => new Option(words, v)));
     for (const [name, v] of Object.entries({ "data-guess": i, min: 0, max: 999, inputmode: "numeric" })) field.setAttribute(name, v);
+    if (isKnown) field.value = value;
     return make("label", {}, side(i), " ", field);
   });
-  return [make("p", { className: "guesses" }, ...(isOver ? [] : [make("span", { className: "asked" }, say(question)), " "]), ...fields)];
+  const unknown = make("button", { type: "button", className: "unknown" }, say("I do not know", "我不知道"));
+  return [make("p", { className: "guesses" }, ...(isOver ? [] : [make("span", { className: "asked" }, say(question)), " "]), ...fields, ...(isOver || kind === "write" && hasGuessed() ? [] : [unknown]))];
 }
-document.addEventListener("input", (e) => {
-  if (e.target.dataset.guess !== undefined) guesses.set(guessKey(e.target.dataset.guess), e.target.value);
+
+// isHarmed reports whether the store has accepted a late write, and has nothing later.
+function isHarmed({ is: { store } }) {
+  const last = store.log?.[0];
+  return Boolean(last?.ok && last.late);
+}
+
+const stepOf = (i) => say(`step ${live()[i].is.step}`, `第 ${live()[i].is.step} 步`);
+
+// notes keeps a guess; once there is one for each board, the task can be done.
+function notes(board, value) {
+  guesses.set(guessKey(board), value);
+  const b = document.querySelector("#lesson li.now > button[data-do]");
+  if (!b) return;
+  b.disabled = !hasGuessed();
+  b.classList.toggle("next", hasGuessed());
+  list();
+  soon();
+}
+document.addEventListener("input", (e) => e.target.dataset.guess !== undefined && notes(e.target.dataset.guess, e.target.value));
+document.addEventListener("click", (e) => {
+  if (!e.target.closest("button.unknown")) return;
+  live().forEach((_, i) => { if (!guesses.get(guessKey(i))) notes(i, UNKNOWN); });
+  document.querySelector("#lesson button.next")?.focus({ preventScroll: true });
 });
 
-// task makes an item of the lesson: what the reader has to do and, once that is done, the result.
+// task makes an item of the lesson: what the reader has to do and, once that is done, the result. Of the
+// tasks before the last one only the first line is shown.
 function task(t, i, done, seen) {
-  const li = make("li", { className: done ? "done" : "now" }, gloss(make("span"), say(t.text)), ...(!done && isDoing() ? [] : guess(i)));
+  const isPast = done && i < service.course.done - 1;
+  const li = make("li", { className: isPast ? "done past" : done ? "done" : "now" }, gloss(make("span"), say(t.text)), ...(isPast || !done && isDoing() ? [] : guess(i)));
+  if (isPast) return li;
   if (!done && t.do && isDoing()) li.append(make("p", { className: "run" }, say("Wait: the clients are at work …", "请等待：客户端正在运行 ……")));
-  if (!done && t.do && !isDoing()) li.append(" ", Object.assign(button({ do: t.do, client: String(t.client) }, clientAction(t.client, t.do)), { className: "next" }));
+  if (!done && t.do && !isDoing()) li.append(" ", Object.assign(button({ do: t.do, client: String(t.client) }, clientAction(t.client, t.do)), { className: hasGuessed() ? "next" : "", disabled: !hasGuessed() }));
   const isSame = seen.every((s) => s.en === seen[0].en), steps = live().map((b) => b.is.step);
   for (const [at, s] of (isSame ? seen.slice(0, 1) : seen).entries()) {
     li.append(make("p", { className: "seen" }, isSame ? say(s) : say(`Step ${steps[at]}: ${s.en}`, `第 ${steps[at]} 步：${s.zh}`)));
@@ -566,7 +677,7 @@ function list() {
   $("head1").hidden = !pair;
   set($("head1"), say("right", "右边"));
   fill($("clients").querySelector("tbody"), names.map((name, i) => {
-    const quick = (b) => b.is.rows[i] && QUICK[b.state(i)];
+    const quick = (b) => b.is?.rows[i] && QUICK[b.state(i)]; // a board that is being laid shows nothing yet
     const same = live().every((b) => quick(b) === quick(first)); // one button for both boards
     const press = (b, on) => {
       const what = quick(b);
@@ -603,12 +714,14 @@ function state(b, i) {
 }
 
 // isWrong reports whether a client only believes that it holds the lock.
-const isWrong = (b, i) => b.state(i) === "holds" && b.is.banners.some(({ wrong, clients }) => clients?.[0] === i && /^(has lost it: is not|holds it, and)/.test(wrong));
+const isWrong = (b, i) => b.state(i) === "holds" && b.banners.some(({ wrong, clients }) => clients?.[0] === i && /^(has lost it: is not|holds it, and)/.test(wrong));
 
 const look = (is) => is === "holds" || is === "reads" ? "in" : trouble(is) ? "bad" : "";
 
 function log() {
-  const lines = live().flatMap((b) => b.lines()).sort((a, b) => b.at - a.at);
+  // How a lesson's scene was set up would tell what the reader is asked to guess.
+  const isScene = (l) => service.course.lesson && !freely && (!isSet() || l.at <= laid) && l.action?.do !== "lesson";
+  const lines = live().flatMap((b) => b.lines()).filter((l) => !isScene(l)).sort((a, b) => b.at - a.at);
   const isKnown = (l) => l.what === "acted" && l.side === 1 && lines.some((o) => o.what === "acted" && o.side === 0 && (o.action.do === "lesson" || Math.abs(o.at - l.at) < 100_000) && actionName(o.action) === actionName(l.action));
   const all = lines.filter((l) => !isKnown(l)).slice(0, 200); // an action on both boards is listed once
   const pair = live().length > 1, ol = $("log").querySelector("ol");
@@ -619,13 +732,17 @@ function log() {
   while (ol.children.length > all.length) ol.lastElementChild.remove();
 }
 
+// hasStore reports whether the store is drawn: in a lesson that writes to it, or once somebody has.
+const hasStore = () => learns() ? service.lessons[service.course.lesson - 1].drags : live().some((b) => b.is.store.log?.length > 0);
+
 // resize fits the drawings to their places. It draws them at once, because a canvas is blank after its
 // size has changed.
 function resize() {
   for (const b of live()) {
     b.width = b.stage.canvas.clientWidth;
     b.many = b.clients.length > 40;
-    b.stage.story.stored = !learns() || Boolean(service.lessons[service.course.lesson - 1].tasks.some((t) => t.do === "put"));
+    b.tagged = b.story.nodes.some(tag);
+    b.stores = b.stage.story.stored = hasStore();
     b.stage.size();
     b.draw(performance.now());
   }
@@ -649,20 +766,27 @@ function animate() {
 // ---- The time line: what has been recorded since the lesson began ----
 
 // past is what was recorded, and at is the moment that is shown: null is now.
-const past = { stories: [], clock: null, moments: [], at: null, focus: null, of: "" };
+const past = { stories: [], clock: null, moments: [], at: null, focus: null, of: "", lesson: 0, asked: 0 };
+
+// happened returns a text that changes when more was recorded.
+const happened = () => [service.course.lesson, service.course.done, ...live().map((b) => [b.is.counters.requests + b.is.counters.notifications, b.is.store.log?.length, b.is.rows.map((r) => r.is + r.over)])].join("/");
 
 // recall asks the service for what was recorded, unless the page has it.
 async function recall() {
-  const { course } = service, of = [course.lesson, course.done, ...live().map((b) => b.is.counters.requests + b.is.counters.notifications)].join("/");
+  const { course } = service, of = happened();
   if (past.of === of && past.clock) return;
   const answer = await fetch("/recorded?token=" + token);
-  if (!answer.ok) return;
-  past.stories = await answer.json();
+  const stories = answer.ok && await answer.json();
+  if (!stories || past.at !== null) return; // while a past moment is shown, nothing is added
+  past.stories = stories;
   past.stories.forEach(ready);
   for (const s of past.stories) s.past = true;
   past.clock = clock(past.stories);
-  past.moments = past.stories.flatMap((story, i) => story.frames.map((f) => ({ at: past.clock.shown(i, (f.from + f.to) / 2), story, frame: f }))).sort((a, b) => a.at - b.at);
+  const middle = (i, { from, to }) => past.clock.shown(i, (from + to) / 2);
+  past.moments = past.stories.flatMap((story, i) => [...story.frames.map((frame) => ({ at: middle(i, frame), story, frame })),
+    ...story.writes.map((write) => ({ at: middle(i, write), story, write }))]).sort((a, b) => a.at - b.at);
   past.of = of;
+  past.lesson = course.lesson;
 }
 
 // shows shows a recorded moment, or the present state if at is null.
@@ -673,7 +797,103 @@ function shows(at, focus = null) {
     b.stage.story = past.at === null ? b.story : Object.assign(past.stories[i], { step: b.story.step, stored: b.story.stored, servers: b.story.servers });
   });
   timeline();
+  drawStrips();
   resize();
+}
+
+// RECALLS is how many milliseconds the strips may be behind.
+const RECALLS = 700;
+
+// strips draws the time of a lesson below its boards.
+function strips() {
+  if ($("strips").hidden || !isSet()) return;
+  const now = performance.now(), rest = past.asked + RECALLS - now;
+  const isOld = past.at === null && past.of !== happened();
+  if (isOld && rest > 0) setTimeout(soon, rest);
+  if (isOld && rest <= 0) {
+    past.asked = now;
+    recall().then(drawStrips, () => {}); // the service has ended, and the page says so
+  }
+  drawStrips();
+}
+
+function drawStrips() {
+  if (isDragging()) return drawPauses();
+  if (past.lesson !== service.course.lesson || past.stories.length !== live().length) return;
+  const { clock, stories, at } = past, ticks = clock.phases.slice(1).map((p) => p.at / clock.length);
+  const now = Math.max(...stories.map((story, i) => clock.shown(i, story.end))) / clock.length; // the same on both boards
+  [...$("strips").children].forEach((canvas, i) => {
+    canvas.hidden = !stories[i];
+    if (canvas.hidden || !canvas.checkVisibility()) return;
+    const x = (t) => t >= stories[i].end ? now : clock.shown(i, t) / clock.length;
+    stories[i].stored = hasStore();
+    const board = live()[i];
+    board.strip = drawStrip(canvas, stories[i], x, at === null ? now : at / clock.length, ticks);
+    canvas.ariaLabel = stripSays(board.strip);
+  });
+}
+const stripSays = ({ both, writes }) => (both.length ? say("Two clients believe at the same time that they hold the lock. ", "两个客户端同时以为自己持有锁。") : "") + (writes.length ? say(`Writes: ${writes.join(", ")}.`, `写入：${writes.join("，")}。`) : "");
+for (const canvas of $("strips").children) canvas.onpointerdown = canvas.onpointermove = (e) => {
+  if (e.buttons !== 1) return;
+  const share = (e.offsetX - STRIP.left) / (canvas.clientWidth - STRIP.left - STRIP.right);
+  if (isDragging()) return drags(Math.round(share * SPAN / SECOND) - BEFORE);
+  if (past.clock) shows(past.clock.length * share);
+};
+
+// ---- Lesson 5: the reader drags the end of a pause ----
+
+// The strips of a recorded pause show so much time, in microseconds, and so many seconds of it are before the pause.
+const SECOND = 1e6, BEFORE = 1, SPAN = 12 * SECOND;
+const stopped = (story) => story.clients[0].states.find((s) => s.is.startsWith("stopped")).at;
+
+// pause returns how many seconds the pause is that the reader has chosen.
+const pause = () => Number($("until").value);
+
+// isDragging reports whether the reader chooses a pause: until it is done for real.
+function isDragging() {
+  const { course, lessons } = service;
+  return Boolean(lessons[course.lesson - 1]?.drags) && course.done === 0 && isSet() && !isDoing();
+}
+
+function drags(seconds) {
+  $("until").value = seconds;
+  soon();
+}
+$("until").oninput = () => drags(pause());
+
+// recordedPause returns the recorded runs of the chosen pause, one for each board.
+const recordedPause = () => live().map((b) => service.pauses.stories.find((s) => s.id === `pause${pause()}` && s.step === b.is.step));
+
+// unanswered returns a recorded run as far as the reader may see it before he has guessed: to the end of the pause, without
+// what follows from it.
+function unanswered(story) {
+  const from = stopped(story), [first, ...others] = story.clients.map((c) => ({ ...c, states: c.states.filter((s) => s.at <= from) }));
+  return { ...story, clients: [first, ...others], nodes: [], frames: [], writes: [], end: from + pause() * SECOND };
+}
+
+function drawPauses() {
+  set($("seconds"), say(`${pause()} s`, `${pause()} 秒`));
+  set($("answer"), hasGuessed() ? recordedAnswer() : "");
+  $("until").setAttribute("aria-valuetext", $("seconds").textContent);
+  recordedPause().forEach((story, i) => {
+    const canvas = $("strips").children[i], from = stopped(story), x = (t) => (t - from + BEFORE * SECOND) / SPAN;
+    canvas.hidden = false;
+    if (!canvas.checkVisibility()) return;
+    const ticks = Array.from({ length: SPAN / SECOND }, (_, k) => k * SECOND / SPAN);
+    const shown = hasGuessed() ? story : unanswered(story);
+    live()[i].strip = drawStrip(canvas, { ...shown, stored: true }, x, x(from + pause() * SECOND), ticks);
+    canvas.ariaLabel = stripSays(live()[i].strip);
+  });
+}
+
+// recordedAnswer says what the store has done in the recorded runs of the chosen pause.
+function recordedAnswer() {
+  const answers = recordedPause().map(({ writes }) => {
+    const { ok, late } = writes.at(-1);
+    return !ok ? say("refused", "拒绝") : late ? say("accepted, too late", "接受，可是太晚了") : say("accepted, in time", "接受，没有迟到");
+  });
+  if (answers[0] === answers[1]) return say(`Recorded, in both: ${answers[0]}`, `录下的运行，两边都是：${answers[0]}`);
+  return say("Recorded: ", "录下的运行：") + answers.map((answer, i) => stepOf(i) + say(": ", "：") + answer).join(say("; ", "；"));
 }
 
 // goes shows the next recorded frame, or the one before.
@@ -681,20 +901,26 @@ async function goes(by) {
   if (past.at === null) await recall(); // once a past moment is shown, later frames are not added
   const { moments, focus, clock } = past, at = past.at ?? clock?.length;
   if (!moments.length) return;
-  let i = focus ? moments.findIndex((m) => m.frame === focus.frame) + by : by > 0 ? moments.findIndex((m) => m.at > at) : moments.findLastIndex((m) => m.at < at);
+  let i = focus ? moments.findIndex((m) => m.frame === focus.frame && m.write === focus.write) + by : by > 0 ? moments.findIndex((m) => m.at > at) : moments.findLastIndex((m) => m.at < at);
   if (i < 0 && by > 0 || i >= moments.length) return shows(null);
   i = Math.max(0, i);
   shows(moments[i].at, moments[i]);
 }
 
-// decides shows the decisive moment of a task that is done, if it was recorded.
+// decides shows the decisive moment of a task that is done, if it was recorded: on each board the one
+// at which most of the decisive messages are on their way.
 async function decides(what) {
   await recall();
   const isIt = { notified: (f) => f.kind === NOTIFICATION, lost: (f) => f.lost }[what];
-  const [at, of] = past.stories.map((s) => [s.phases.at(-1).at, s]).find(([at, s]) => s.frames.some((f) => f.from >= at && isIt(f))) ?? [];
-  if (!of) return;
-  const frame = of.frames.find((f) => f.from >= at && isIt(f));
-  shows(past.clock.shown(past.stories.indexOf(of), frame.from + (frame.to - frame.from) * (frame.lost ? 0.9 : 0.45)), { story: of, frame, decides: true });
+  const found = past.stories.map((story) => {
+    const all = story.frames.filter((f) => f.from >= story.phases.at(-1).at && isIt(f));
+    const times = all.map((f) => f.from + (f.to - f.from) * (f.lost ? 0.9 : 0.45)), many = (t) => all.filter((f) => there(f, t)).length;
+    const best = [...times].sort((t, u) => many(u) - many(t))[0];
+    return { story, all, best, frame: all[times.indexOf(best)] };
+  });
+  const first = found.find((f) => f.frame);
+  if (!first) return;
+  shows(past.clock.shown(found.indexOf(first), first.best), { ...first, decides: found.map((f) => f.best) });
   past.of = "";
 }
 
@@ -703,6 +929,7 @@ function timeline() {
   const isPast = past.at !== null, slider = $("moment");
   $("time").classList.toggle("past", isPast);
   slider.max = Math.round(past.clock?.length ?? 1000);
+  fill($("actions"), (past.clock?.phases ?? []).slice(1).map(({ at }) => make("option", { value: String(Math.round(at)) }))); // a tick each
   slider.value = isPast ? past.at : slider.max;
   $("now").hidden = !isPast;
   for (const b of live()) {
@@ -714,7 +941,8 @@ function timeline() {
   const phase = isPast && past.stories[0].phases[past.clock.phaseAt(past.at)];
   const { focus } = past, place = focus && past.stories.indexOf(focus.story);
   const pair = live().length > 1 ? say(place ? "right: " : "left: ", place ? "右边：" : "左边：") : "";
-  const words = !isPast ? say("now", "现在") : focus ? pair + sentence(focus.story, focus.frame) : say(`after “${phaseTitle(phase)}”`, `“${phaseTitle(phase)}”之后`);
+  const words = !isPast ? say("now", "现在") : focus?.all?.length > 1 && focus.frame.kind === NOTIFICATION ? pair + say(`The server notifies ${focus.all.length} clients.`, `服务器通知 ${focus.all.length} 个客户端。`)
+    : focus?.write ? pair + capital(writeLine(focus.write)) : focus ? pair + sentence(focus.story, focus.frame) : say(`after “${phaseTitle(phase)}”`, `“${phaseTitle(phase)}”之后`);
   set($("when"), words);
   slider.setAttribute("aria-valuetext", words);
 }
@@ -759,9 +987,13 @@ function button(data, text) {
 
 // press does what a button is for.
 function press(b) {
-  const { do: what, n, pace, fault, client, choose, board } = b.dataset;
+  const { do: what, n, task, pace, fault, client, choose, board } = b.dataset;
   if (choose === undefined && what !== "lessons") aim = null; // from here the reader goes on, and catchUp ends
   if (choose === undefined && past.at !== null) shows(null);
+  if (what === "herd") {
+    isHerd = !isHerd;
+    return soon();
+  }
   if (what === "lessons") return start(!choosing || !live().length);
   if (what === "lesson") awaited = Number(n);
   if (what === "lesson" || what === "freely") {
@@ -769,6 +1001,7 @@ function press(b) {
     freely = what === "freely";
     render();
   }
+  if (what === "lesson" && task) aim = { n: Number(n), tasks: Number(task), isLaid: false };
   if (what === "lesson") return ask({ do: what, n: Number(n) });
   if (what === "freely" && live().length) ask({ do: "pace", pace: "real" });
   if (what === "freely") return live().length || ask({ do: "choose", board: 0, lock: "3" });
@@ -781,6 +1014,7 @@ function press(b) {
   if (what === "server") return ask({ do: what, n: Number(n), fault });
   if (what === "add") return ask({ do: what, n: Number(n) });
   if (what === "clear") return ask({ do: what });
+  if (what === "pause") return ask({ do: what, client: Number(client), n: pause() });
   ask({ do: what, client: client === undefined ? chosen : Number(client), ...(board === undefined ? {} : { board: Number(board) }) });
 }
 
@@ -825,7 +1059,7 @@ function menu(i, x, y) {
   const guess = service.lessons[service.course.lesson - 1]?.guess, asksWho = learns() && guess?.kind === "next" && service.course.done <= guess.at;
   const buttons = [...document.querySelectorAll("#commands [data-do]")].filter((b) => can.has(b.dataset.do)).map((b) => button({ do: b.dataset.do, client: String(i) }, say(COMMANDS[b.dataset.do])));
   const who = make("b", {}, capital(clientName(i)));
-  const next = asksWho && live().map((b) => make("button", { type: "button", onclick: () => { guesses.set(guessKey(b.i), String(i)); guessIs(b.i, i); $("menu").hidePopover(); } },
+  const next = asksWho && live().map((b) => make("button", { type: "button", onclick: () => { notes(b.i, String(i)); guessIs(b.i, i); $("menu").hidePopover(); } },
     live().length > 1 ? say(`My guess, step ${b.is.step}`, `我猜是它，第 ${b.is.step} 步`) : say("My guess", "我猜是它")));
   $("menu").replaceChildren(who, ...(next || []), ...buttons);
   $("menu").showPopover();
@@ -852,7 +1086,7 @@ const WORDS = [
   [/notified|notifications?\b|收到通知/, text("Notification: a client that has set a watch gets one message, once, when what it watches has changed.", "通知：客户端设置监听器以后，监听的内容一旦变化，它就会收到一条消息，而且只收到一次。")],
   [/watch(?:es)?\b|监听/, text("Watch: a client asks a server to notify it, once, when a znode or a directory changes.", "监听器：客户端请服务器在某个 znode 或目录变化时通知它，只通知一次。")],
   [/wire\b|网络/, text("The wire: the connection between a client and a server. Here it can be slowed down, held, and cut.", "网络：客户端与服务器之间的连接。在这里，可以把它放慢、停住或切断。")],
-  [/token|令牌/, text("Token: a number that grows from one holder to the next; two readers may have the same one. A store that compares tokens can refuse a late write.", "令牌：一个数，越晚的持有者得到的越大；两个读者的令牌可以相同。存储比较令牌，就能拒绝迟到的写入。")],
+  [/token|令牌/, text("Token: a number that grows from one holder to the next; two readers may have the same one.", "令牌：一个数，越晚的持有者得到的越大；两个读者的令牌可以相同。")],
   [/polls?\b|轮询/, text("To poll: to ask repeatedly, in place of waiting for a notification.", "轮询：反复发请求查询，而不是等通知。")],
   [/directory|目录/, text("Directory: a znode that has children. Here it is the lock's directory, in which each client creates its znode.", "目录：有子节点的 znode。这里指锁的目录，每个客户端都在里面创建自己的 znode。")],
   [/persistent|持久的/, text("Persistent: such a znode stays until a client deletes it. An ephemeral one is deleted when its session ends.", "持久的：这种 znode 一直留到有客户端删除它。临时的 znode 则在会话结束时被删除。")],
@@ -887,40 +1121,40 @@ document.addEventListener("click", (e) => {
   note.style.top = Math.min(innerHeight - note.offsetHeight - 6, box.bottom + 4) + "px";
 });
 
-// ---- The end of lesson 3: how the cost of a release grows with the crowd ----
+// ---- The end of lesson 3: a thousand clients wait ----
 
-const SWEPT = [["notification", "3"], ["request", "4"]]; // the colours of the lines, and their steps
+// isHerd reports whether the thousand are shown in place of the boards, and figure draws them.
+let isHerd = false, figure = null, added = null;
 
-// sweep draws the measurements on two logarithmic axes.
-function sweep() {
-  const { busy, done } = service.swept;
+// herd shows the thousand, or the boards.
+function herd(over) {
+  isHerd &&= over;
+  const wasHerd = document.body.classList.contains("herding");
+  document.body.classList.toggle("herding", isHerd);
+  $("herd").hidden = !isHerd;
+  if (isHerd) figure ??= showHerd($("herd-figure"), service.crowds, soon);
+  if (isHerd !== wasHerd) resize();
+  const { busy, last } = service.swept;
   $("swept").disabled = busy > 0;
-  set($("swept"), busy ? say("Measuring …", "正在测量 ……") : say("Measure", "测量"));
-  const all = [...(done ?? [])].sort((a, b) => a.waiters - b.waiters);
-  $("curve").toggleAttribute("hidden", !all.length);
-  const shown = JSON.stringify([all, busy, reader]);
-  if ($("curve").shown === shown) return;
-  $("curve").shown = shown;
-  const x = (n) => 44 + 250 * Math.log10(n) / Math.log10(200), y = (n) => 150 - 130 * Math.log10(Math.max(1, n)) / Math.log10(200);
-  const line = ([color], i) => `<polyline fill="none" stroke="var(--${color})" stroke-width="2.5" points="${all.map((s) => `${x(s.waiters)},${y(s.notifications[i])}`).join(" ")}"/>`
-    + all.map((s) => `<circle cx="${x(s.waiters)}" cy="${y(s.notifications[i])}" r="4" fill="var(--${color})"/>`).join("");
-  const mark = (n) => `<path d="M${x(n)} 150v4M40 ${y(n)}h4" stroke="var(--soft)"/><text x="${x(n)}" y="167" text-anchor="middle">${n}</text><text x="36" y="${y(n) + 4}" text-anchor="end">${n}</text>`;
-  const last = all.at(-1), isFresh = all.length > ($("curve").points ?? 0);
-  $("curve").points = all.length;
-  $("curve").innerHTML = `<path d="M44 15V150H300" fill="none" stroke="var(--soft)"/>${[1, 10, 100].map(mark).join("")}${SWEPT.map(line).join("")}`
-    + (last ? SWEPT.map(([color, step], i) => `<text x="${x(last.waiters) - 8}" y="${y(last.notifications[i]) - 8}" text-anchor="end" fill="var(--${color})" style="fill:var(--${color})">${say(`step ${step}: ${last.notifications[i]}`, `第 ${step} 步：${last.notifications[i]}`)}</text>`).join("") : "");
-  set($("bytes"), busy ? say(`Measuring with ${busy} waiting clients …`, `正在用 ${busy} 个等待者测量 ……`) : last ? say(`With ${last.waiters} waiting, one release sends ${last.bytes[0].toLocaleString("en")} bytes in step 3, and ${last.bytes[1].toLocaleString("en")} in step 4.`,
-    `有 ${last.waiters} 个等待者时，一次释放，在第 3 步发送 ${last.bytes[0].toLocaleString("en")} 字节，在第 4 步发送 ${last.bytes[1].toLocaleString("en")} 字节。`) : "");
-  if (isFresh) $("curve").scrollIntoView({ block: "nearest" });
+  set($("swept"), busy ? say(`Measuring with ${busy} …`, `正在用 ${busy} 个测量 ……`) : say("Measure", "测量"));
+  if (!last || !isHerd || added === JSON.stringify(last)) return;
+  added = JSON.stringify(last);
+  figure.add(last);
+}
+
+// herdTask is what there is to do at the end of lesson 3.
+function herdTask() {
+  const b = button({ do: "herd" }, isHerd ? say("Back to the eleven", "回到这十一个客户端") : say("A thousand wait ▸", "一千个在等 ▸"));
+  return make("li", { className: "now" }, say("And if a thousand clients wait? ", "如果有一千个客户端在等呢？"), Object.assign(b, { className: isHerd || figure?.isSeen() ? "" : "next" }));
 }
 $("waiters").oninput = () => set($("many"), $("waiters").value);
 $("swept").onclick = async () => {
   const n = Number($("waiters").value);
   service.swept = { ...service.swept, busy: n }; // shown at once, because the news may be late
-  sweep();
+  soon();
   if (await ask({ do: "sweep", n })) return;
   service.swept = { ...service.swept, busy: 0 };
-  sweep();
+  soon();
 };
 
 // ---- Keys ----

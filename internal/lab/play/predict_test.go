@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/assert"
 
 	"zklock/internal/lab/browser"
@@ -21,6 +22,7 @@ func TestAGuessInABrowser(t *testing.T) {
 	p.patience(4 * time.Minute)
 	w := &window{browser.Open(t, p.address.String()+"#lesson-3/1", 1366, 768), p}
 	w.Until(`service.course?.lesson === 3 && isSet() && document.querySelector("[data-guess]") !== null`)
+	assert.NotContains(t, w.Text("#log"), "notification", "the answer, before the question")
 	w.press("#lesson .word")
 	w.Contains("#gloss:popover-open", "To poll: to ask repeatedly")
 	browser.Evaluate[any](w.Browser, `
@@ -32,24 +34,51 @@ func TestAGuessInABrowser(t *testing.T) {
 	w.pressNext()
 	w.done(1)
 	w.Contains("#lesson .guesses", "Step 3: you guessed 7, measured: 10")
-	w.Contains("#lesson .guesses", "Step 4: you guessed 1, measured: 1")
-	w.Until(`document.querySelectorAll("#lesson .guess.right").length === 1`)
+	w.Contains("#lesson .guesses", "Step 4: you guessed 1 ✓, measured: 1")
+
+	// The decisive moment is drawn on both boards.
+	w.Until(`Boolean(past.focus?.decides) && boards.every((b) => b.stage.story.past)`)
+	told := `boards.map((b) => b.stage.flying().some((f) => f.kind === NOTIFICATION))`
+	assert.Equal(t, []bool{true, true}, browser.Evaluate[[]bool](w.Browser, told), "notifications on their way")
+	w.Until(`$("moment").list.options.length === 1`) // a tick where the reader let client 0 unlock
+
+	// A thousand: first the reader draws his line; then the record shows the release, and a crowd can be
+	// measured now.
+	w.press("[data-do=herd]")
+	w.Until(`figure !== null && $("herd").checkVisibility() && !$("stages").checkVisibility()`)
+	isBarred := `document.querySelector(".herd-reveal").disabled`
+	assert.True(t, browser.Evaluate[bool](w.Browser, isBarred), "before the guess")
+	assert.NotContains(t, w.Text("#herd"), "19,", "the answer, before the guess")
+	browser.Evaluate[any](w.Browser, `document.querySelector('#herd-figure [data-column="4"]').focus(); null`)
+	w.Do(chromedp.KeyEvent(kb.ArrowUp), chromedp.KeyEvent(kb.ArrowUp))
+	w.Until(`!document.querySelector(".herd-reveal").disabled && figure.drawn[4] === 4 * figure.drawn[0]`)
+	w.press(".herd-reveal")
+	w.Until(`figure.isSeen() && figure.fields[0].shown.told === 1000`)
+	w.Contains("#herd", "there are 500,500 notifications in step 3, and 1,000 in step 4.")
+	w.Contains(".herd-answer", "You said 13,")
+	assert.Equal(t, 1, browser.Evaluate[int](w.Browser, `figure.fields[1].shown.told`))
 	browser.Evaluate[any](w.Browser, `$("waiters").value = 20; null`)
 	w.press("#swept")
-	w.Until(`service.swept.done?.length === 1`)
-	w.Contains("#curve", "step 3: 20")
-	w.Contains("#curve", "step 4: 1")
+	w.Until(`service.swept.last?.waiters === 20 && figure.fields[0].shown.told === 20`)
+	w.Contains("#herd", "there are 210 notifications in step 3, and 20 in step 4.") // all of it is drawn
+	assert.Equal(t, 1, browser.Evaluate[int](w.Browser, `figure.fields[1].shown.told`))
+	w.press("[data-do=herd]")
+	w.Until(`$("stages").checkVisibility()`)
 
-	// What nobody asked for, at the client, in the drawing.
+	// What nobody asked for, at the client, in the drawing: the reader can go back to before it.
 	w.press(`[data-do=lesson][data-n="3"]`)
 	w.Until(`service.course.done === 0 && isSet()`)
+	w.Until(`document.activeElement.dataset.guess === "0"`) // the keyboard does not pass the guess by
 	browser.Evaluate[any](w.Browser, `(() => {
-		const canvas = boards[0].stage.canvas, box = canvas.getBoundingClientRect(), at = boards[0].stage.clientAt(2);
+		const canvas = boards[0].stage.canvas, box = canvas.getBoundingClientRect(), at = boards[0].stage.clientAt(0);
 		canvas.dispatchEvent(new MouseEvent("click", { bubbles: true, clientX: box.x + at.x, clientY: box.y + at.y }));
 	})()`)
 	w.press("#menu:popover-open [data-do=kill]")
-	w.becomes(2, "crashed", "crashed")
-	w.Contains("#lesson .ways", "That is not what the task asks for.")
+	w.becomes(0, "crashed", "crashed")
+	w.Contains("#lesson .ways", "That is not what the task asks for. The task cannot be done now.")
+	w.press("#lesson .ways [data-task]")
+	w.becomes(0, "holds", "holds")
+	w.Until(`isSet() && toDo().do === "unlock"`)
 }
 
 // A lesson has an address, to which Back returns; and a second window says that both show the same.

@@ -43,7 +43,7 @@ type service struct {
 	sides   [2]*side
 	course  course
 	wanted  int // the lesson that a job will set up; 0: none
-	swept   sweeps
+	swept   sweep
 	pages   int // how many are open
 	servers []peer
 	pace    string

@@ -4,23 +4,15 @@ import (
 	"errors"
 	"fmt"
 
+	"zklock/internal/lab/herd"
 	"zklock/internal/lab/locks"
-	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
 
-// A sweep is what one release costs in step 3, and in step 4, while so many clients wait. The clients
-// are sessions of this process. Each sweep is a run of its own.
+// A sweep measures a crowd now: its clients are sessions of this process.
 type sweep struct {
-	Waiters       int    `json:"waiters"`
-	Notifications [2]int `json:"notifications"`
-	Bytes         [2]int `json:"bytes"` // to all clients
-}
-
-// sweeps is what has been measured so far.
-type sweeps struct {
-	Busy int     `json:"busy"` // the size of the crowd that is being measured; 0: none
-	Done []sweep `json:"done"`
+	Busy int         `json:"busy"` // the size of the crowd that is being measured; 0: none
+	Last *herd.Crowd `json:"last"` // the crowd that was measured last; nil: none
 }
 
 // How many clients can wait in a sweep.
@@ -47,27 +39,20 @@ func (s *service) sweeps(waiters int) error {
 }
 
 func (s *service) measures(waiters int) {
-	made := sweep{Waiters: waiters}
+	made := &herd.Crowd{Waiters: waiters}
 	err := zktest.Tell(func(t zktest.T) {
 		for i, key := range []string{"3", "4"} {
 			z := zktest.NewOn(t, s.server)
 			line := locks.Of(key).Line(z, waiters)
-			marks := make([]int, len(line))
-			for j, turn := range line {
-				marks[j] = turn.Tap.Mark()
-			}
+			caused := herd.Watch(line[1:])
 			z.Pass(line)
-			for j, turn := range line {
-				passed := wiretap.Count(turn.Tap.Since(marks[j]))
-				made.Notifications[i] += passed.Notifications
-				made.Bytes[i] += passed.Received
-			}
+			made.Releases[i] = caused()
 		}
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.swept.Busy = 0
 	if err == nil {
-		s.swept.Done = append(s.swept.Done, made)
+		s.swept.Last = made
 	}
 }

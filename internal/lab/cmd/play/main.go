@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 
+	"zklock/internal/lab/book"
 	"zklock/internal/lab/play"
 	"zklock/internal/lab/stage"
 	"zklock/internal/process"
@@ -33,6 +34,7 @@ func run(ctx context.Context) (err error) {
 		"the lock on the left: a step, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine")
 	right := flag.String("right", "", "the lock on the right")
 	open := flag.Bool("open", false, "opens the page in a browser")
+	anew := flag.Bool("record", false, "instead: records the pauses of lesson 5 anew")
 	if err := process.ParseFlags(flag.CommandLine, os.Args[1:]); err != nil {
 		return err
 	}
@@ -56,6 +58,9 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
+	if *anew {
+		return record(ctx, server)
+	}
 	address, end, err := play.Serve(ctx, opening, server, ensemble)
 	if err != nil {
 		return err
@@ -70,4 +75,13 @@ func run(ctx context.Context) (err error) {
 	<-ctx.Done()
 	fmt.Println("\nending all clients")
 	return nil
+}
+
+// record records the pauses that lesson 5 and the book play.
+func record(ctx context.Context, server *zkserver.Server) error {
+	text, err := play.RecordPauses(ctx, ".", server)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(book.PausesFile, text, 0o644)
 }

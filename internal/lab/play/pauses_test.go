@@ -1,0 +1,50 @@
+package play
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/lab/book"
+	"zklock/internal/lab/stage"
+)
+
+// The recorded pauses are those that the reader can choose. Some end before the session does, and some after: then only
+// the lock that gives tokens keeps the late write out.
+func TestTheRecordedPauses(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", book.PausesFile))
+	require.NoError(t, err)
+	var kept struct {
+		Stories []struct {
+			ID, Step string
+			Phases   []stage.Phase
+			Writes   []struct {
+				Client   int
+				OK, Late bool
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &kept))
+	steps := []string{"4", "5"}
+	require.Len(t, kept.Stories, longestPause*len(steps))
+	wasLate := false
+	for i, s := range kept.Stories {
+		seconds := shortestPause + i/len(steps)
+		assert.Equal(t, []string{pauseID(seconds), steps[i%2]}, []string{s.ID, s.Step})
+		require.NotEmpty(t, s.Writes)
+		assert.Len(t, s.Phases, 3, s.ID)
+		last := s.Writes[len(s.Writes)-1]
+		assert.Zero(t, last.Client, "the client that was stopped writes last, in %s", s.ID)
+		isRefused := last.Late && s.Step == "5"
+		assert.Equal(t, !isRefused, last.OK, "accepted in %s, step %s", s.ID, s.Step)
+		assert.True(t, last.Late || !wasLate, "a longer pause than a late one is in time: %s", s.ID)
+		wasLate = last.Late
+	}
+	assert.True(t, wasLate, "the longest is late")
+	assert.Len(t, kept.Stories[0].Writes, 1, "during the shortest pause nobody else writes")
+}
