@@ -6,6 +6,7 @@ package book
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -18,6 +19,8 @@ import (
 	"strings"
 
 	"zklock/internal/doccheck"
+	"zklock/internal/lab/explorer"
+	"zklock/internal/lab/herd"
 	"zklock/internal/lab/stage"
 	"zklock/internal/lang"
 )
@@ -41,6 +44,7 @@ type edition struct {
 	language string // of the HTML: en or zh-CN
 	folder   string // where its files are: "" or zh-CN/
 	pages    []*page
+	road     int               // how many pages the road has: they follow the guide
 	sources  map[string]string // the repository's Markdown, figures and runs, by their paths
 	runs     *recording
 }
@@ -62,7 +66,7 @@ func Build(root string) (Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs, err := readRuns(sources[runsFile])
+	runs, err := readRuns(sources)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +95,7 @@ func Build(root string) (Files, error) {
 }
 
 var (
-	pages = regexp.MustCompile(`^(README|step\d\d_\w+/README|docs/[\w-]+?|` +
+	pages = regexp.MustCompile(`^(README|step\d\d_\w+/\w+|docs/[\w-]+?|` +
 		`leased/(README|jobs|operations|beside|storm/README))(\.zh-CN)?\.md$`)
 	stepName = regexp.MustCompile(`^step\d\d`)
 	heading  = regexp.MustCompile(`(?m)^# (.+)$`)
@@ -121,6 +125,8 @@ func nameOf(source string) string {
 		return "index"
 	case base == "docs/README":
 		return "guide"
+	case stepName.MatchString(base) && path.Base(base) != "README": // a chapter's second page
+		return stepName.FindString(base) + "-" + path.Base(base)
 	case stepName.MatchString(base):
 		return stepName.FindString(base)
 	case path.Base(base) == "README":
@@ -129,35 +135,40 @@ func nameOf(source string) string {
 	return path.Base(base)
 }
 
-// linked matches a row of the list of pages, and captures its link.
-var linked = regexp.MustCompile(`(?m)^\| \[[^\]]+\]\(([^)#\s]+)\)`)
+// network is the name of the page on which the reader plays the network. Its Markdown only says so:
+// the book has the game in its place.
+const network = "network"
 
-// sort puts the pages into reading order: the front page, the guide, the chapters, the pages that
-// the guide lists, in the order of its list, and then the rest.
+// linked matches an entry of the guide's list of the other pages, and captures its link.
+var linked = regexp.MustCompile(`(?m)^- \[[^\]]+\]\(([^)#\s]+)\)`)
+
+// sort puts the pages in order: the guide, the pages of the road, those that the guide lists below
+// it, and then the rest.
 func (e *edition) sort() error {
-	slices.SortFunc(e.pages, func(a, b *page) int { return strings.Compare(a.name, b.name) })
-	way := e.page("guide")
-	if way == nil || e.page("index") == nil {
-		return fmt.Errorf("there is no front page, or no way through, in %q", e.language)
+	guide := e.page("guide")
+	if guide == nil {
+		return fmt.Errorf("there is no guide in %q", e.language)
 	}
-	order := []string{"index", "guide"}
-	for _, p := range e.pages {
-		if stepName.MatchString(p.name) {
-			order = append(order, p.name)
+	order := []string{guide.path}
+	for _, stop := range doccheck.Road(guide.path, guide.source) {
+		if e.at(stop.Path) == nil {
+			return fmt.Errorf("%s lists %s, which is no page of the book", guide.path, stop.Path)
 		}
+		order = append(order, stop.Path)
+		e.road++
 	}
-	for _, link := range linked.FindAllStringSubmatch(way.source, -1) {
-		if to := e.at(path.Join(path.Dir(way.path), link[1])); to != nil {
-			order = append(order, to.name)
-		}
+	for _, link := range linked.FindAllStringSubmatch(guide.source, -1) {
+		order = append(order, path.Join(path.Dir(guide.path), link[1]))
 	}
 	place := func(p *page) int {
-		if i := slices.Index(order, p.name); i >= 0 {
+		if i := slices.Index(order, p.path); i >= 0 {
 			return i
 		}
 		return len(order)
 	}
-	slices.SortStableFunc(e.pages, func(a, b *page) int { return place(a) - place(b) })
+	slices.SortFunc(e.pages, func(a, b *page) int {
+		return cmp.Or(place(a)-place(b), strings.Compare(a.name, b.name))
+	})
 	return nil
 }
 
@@ -193,8 +204,8 @@ var labels = map[string]lang.Text{
 	"skip":     both("To the text", "跳到正文"),
 	"contents": both("Contents", "目录"),
 	"theme":    both("Light / dark", "浅色／深色"),
-	"chapters": both("Chapters", "章节"),
-	"pages":    both("Pages", "参考页面"),
+	"road":     both("The road", "学习路线"),
+	"pages":    both("Beside the road", "其他页面"),
 	"question": both("Answer before you read on", "先回答，再往下读"),
 	"yours":    both("Your answer", "你的答案"),
 	"compare":  both("Compare", "对照答案"),
@@ -226,18 +237,26 @@ func (e *edition) labels() map[string]string {
 // write adds the edition's files.
 func (e *edition) write(files Files) error {
 	for i, p := range e.pages {
+		if p.name == network {
+			if err := e.writeNetwork(files, i); err != nil {
+				return err
+			}
+			continue
+		}
 		r, err := p.render()
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.path, err)
 		}
 		view := map[string]any{
 			"Language": e.language, "Name": p.name, "Title": p.title, "Say": e.labels(),
-			"CSS": template.CSS(stage.Colours + css), "Script": template.JS(stage.Common + script),
+			"CSS": template.CSS(stage.Colours + css + herd.Style), "Script": template.JS(stage.Common + script),
 			"Text": template.HTML(r.html), "Contents": e.contents(p.name, r.sections),
-			"Before": e.beside(i - 1), "After": e.beside(i + 1),
+		}
+		if e.hasOnRoad(i) {
+			view["Before"], view["After"] = e.beside(i-1), e.beside(i+1)
 		}
 		if r.plays {
-			view["Player"] = template.JS(stage.Script + stage.Clock + runScript)
+			view["Player"] = template.JS(stage.Script + stage.Clock + stage.Strip + herd.Script + runScript)
 		}
 		view["Other"], view["OtherLanguage"], view["OtherWords"] = "zh-CN/"+p.name+".html", "zh-CN", "中文"
 		if e.folder != "" {
@@ -252,6 +271,25 @@ func (e *edition) write(files Files) error {
 	return nil
 }
 
+// writeNetwork adds the page of the network, which is page i.
+func (e *edition) writeNetwork(files Files, i int) error {
+	other := "zh-CN/" + network + ".html"
+	if e.folder != "" {
+		other = "../" + network + ".html"
+	}
+	beside := explorer.Book{Home: "index.html", Next: e.beside(i+1).Name + ".html", Other: other}
+	p, err := explorer.Network(e.language, beside)
+	if err != nil {
+		return err
+	}
+	var html bytes.Buffer
+	if err := p.Write(&html); err != nil {
+		return err
+	}
+	files[e.folder+network+".html"] = html.Bytes()
+	return nil
+}
+
 // An entry is a page in the table of contents.
 type entry struct {
 	Name, Title string
@@ -262,26 +300,29 @@ type entry struct {
 // A section is a part of a page that begins with a heading of the second level.
 type section struct{ ID, Title string }
 
-// beside returns the entry of page i in reading order, or nil if there is none.
+// hasOnRoad reports whether page i is on the road.
+func (e *edition) hasOnRoad(i int) bool { return i >= 1 && i <= e.road }
+
+// beside returns the entry of page i if it is on the road, or nil.
 func (e *edition) beside(i int) *entry {
-	if i < 0 || i >= len(e.pages) {
+	if !e.hasOnRoad(i) {
 		return nil
 	}
 	return &entry{Name: e.pages[i].name, Title: e.pages[i].title}
 }
 
-// contents lists the chapters, and the other pages.
-func (e *edition) contents(current string, sections []section) (contents struct{ First, Chapters, Pages []entry }) {
-	for _, p := range e.pages {
+// contents lists the guide, the road and the other pages.
+func (e *edition) contents(current string, sections []section) (contents struct{ First, Road, Pages []entry }) {
+	for i, p := range e.pages {
 		item := entry{Name: p.name, Title: p.title, Current: p.name == current}
 		if item.Current {
 			item.Sections = sections
 		}
 		switch {
-		case p.name == "index" || p.name == "guide":
+		case i == 0:
 			contents.First = append(contents.First, item)
-		case stepName.MatchString(p.name):
-			contents.Chapters = append(contents.Chapters, item)
+		case e.hasOnRoad(i):
+			contents.Road = append(contents.Road, item)
 		default:
 			contents.Pages = append(contents.Pages, item)
 		}

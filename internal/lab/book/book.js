@@ -18,12 +18,12 @@ for (const question of all(".question")) {
   // question is answered, or the reader asks for the text.
   function veil(hidden) {
     after?.classList.toggle("veiled", hidden);
-    if (after && hidden && !$(".veil", after)) {
+    if (after && hidden && !$(":scope > .veil", after)) {
       const p = make("p", labels.veiled, { className: "veil" });
       p.append(make("button", labels.show, { type: "button", onclick: () => veil(false) }));
       after.prepend(p);
     } else if (!hidden) {
-      after && $(".veil", after)?.remove();
+      after && $(":scope > .veil", after)?.remove();
     }
   }
 

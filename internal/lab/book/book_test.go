@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"net/url"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -130,6 +131,30 @@ var listing = regexp.MustCompile(`(?s)<pre.*?</pre>|<code>.*?</code>`)
 // withoutText is a page without the code that it shows.
 func withoutText(page string) string { return listing.ReplaceAllString(page, "") }
 
+var next = regexp.MustCompile(`<a rel="next" href="([^"]*)">`)
+
+// A reader who only follows Next reads the road, from the front page to its end.
+func TestNextIsTheRoad(t *testing.T) {
+	t.Parallel()
+	files := book(t)
+	for folder, list := range map[string]string{"": "docs/README.md", "zh-CN/": "docs/README.zh-CN.md"} {
+		text, err := os.ReadFile(filepath.Join(root, list))
+		require.NoError(t, err)
+		var road, read []string
+		for _, stop := range doccheck.Road(list, string(text)) {
+			road = append(road, nameOf(stop.Path)+".html")
+		}
+		for here := "index.html"; here != "" && len(read) <= len(road); {
+			read = append(read, here)
+			here = ""
+			if link := next.FindStringSubmatch(string(files[folder+read[len(read)-1]])); link != nil {
+				here = link[1]
+			}
+		}
+		assert.Equal(t, road, read, "by Next alone, in %q", folder)
+	}
+}
+
 var (
 	prediction = regexp.MustCompile(`(?m)^\*\*(?:Predict|先预测|先猜一猜|猜)[.。]\*\*`)
 	sections   = regexp.MustCompile(`(?s)<section class="question".*?</section>`)
@@ -223,6 +248,9 @@ func TestTheRunsAreInTheChapters(t *testing.T) {
 		"step04.html": {2, 1},
 		"step05.html": {1},
 		"step06.html": {2},
+
+		"step05-holder.html": {2},
+		"limits.html":        {1, 1},
 	} {
 		for _, folder := range []string{"", "zh-CN/"} {
 			runs := plays.FindAllString(string(files[folder+name]), -1)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 
+	"zklock/internal/lab/herd"
 	"zklock/internal/lab/stage"
 	"zklock/internal/lang"
 )
@@ -17,24 +18,36 @@ import (
 // runsFile contains the runs that the chapters play.
 const runsFile = "docs/figures/runs.json"
 
-// A recording is the content of runsFile. The stories are passed on to the script unchanged.
+// PausesFile contains runs of a holder that pauses, each with another pause. Lesson 5 of make play also plays them.
+const PausesFile = "docs/figures/pauses.json"
+
+// A recording is the content of these files. The stories are passed on to the script unchanged.
 type recording struct {
 	Steps   []stage.Column    `json:"steps"`
 	Titles  []stage.Title     `json:"titles"`
 	Stories []json.RawMessage `json:"stories"`
 }
 
-func readRuns(text string) (*recording, error) {
-	r := &recording{}
-	if err := json.Unmarshal([]byte(text), r); err != nil {
-		return nil, fmt.Errorf("%s: %w", runsFile, err)
+func readRuns(sources map[string]string) (*recording, error) {
+	all := &recording{}
+	for _, file := range []string{runsFile, PausesFile} {
+		var r recording
+		if err := json.Unmarshal([]byte(sources[file]), &r); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		all.Steps = append(all.Steps, r.Steps...)
+		all.Titles = append(all.Titles, r.Titles...)
+		all.Stories = append(all.Stories, r.Stories...)
 	}
-	return r, nil
+	return all, nil
 }
 
 // mark matches a comment that asks for a run in a chapter. For example, <!-- run: release 3 4 -->
 // plays the story with the ID release, with steps 3 and 4.
 var mark = regexp.MustCompile(`^<!-- run: (\w+)((?: \d)+) -->`)
+
+// crowds is the comment that asks for the crowds of package herd in a chapter.
+const crowds = "<!-- herd -->"
 
 // A replay is a run that plays within the text.
 type replay struct {
@@ -50,7 +63,15 @@ func (w *writer) run(block ast.Node) (isMark bool) {
 	if block.Kind() != ast.KindHTMLBlock {
 		return false
 	}
-	asked := mark.FindStringSubmatch(string(block.Lines().Value(w.markdown)))
+	comment := string(block.Lines().Value(w.markdown))
+	if strings.TrimSpace(comment) == crowds {
+		w.plays = true
+		fmt.Fprintf(&w.out,
+			`<figure class="herd with-script"><div></div><script type="application/json">%s</script></figure>`+"\n",
+			strings.TrimSpace(w.edition.sources[herd.File]))
+		return true
+	}
+	asked := mark.FindStringSubmatch(comment)
 	if asked == nil {
 		return false
 	}

@@ -3,6 +3,11 @@
 
 reader = document.documentElement.lang === "en" ? "en" : "zh";
 
+for (const figure of all(".herd")) showHerd($("div", figure), JSON.parse($("script", figure).textContent));
+
+// LANES is how many clients a strip of lanes has room for.
+const LANES = 5;
+
 for (const figure of all(".run")) {
   const stories = JSON.parse($("script", figure).textContent);
   stories.forEach(ready);
@@ -13,10 +18,18 @@ for (const figure of all(".run")) {
     return stage;
   });
   const times = clock(stories);
-  let now = times.phases[0].lasts, playing = 0; // at the end of the first phase
+  const lanes = stories[0].clients.length <= LANES ? stages.map((stage) => {
+    const lane = make("canvas", "", { className: "strip", ariaHidden: "true" }); // the caption and the steps say it
+    lane.onpointerdown = lane.onpointermove = (e) => e.buttons === 1 && go(times.length * (e.offsetX - STRIP.left) / (lane.clientWidth - STRIP.left - STRIP.right));
+    stage.canvas.after(lane);
+    return lane;
+  }) : [];
+  let now = times.phases[0].lasts, playing = 0, seen = 0; // at the end of the first phase; seen is how far it was shown
 
-  const moments = stories.flatMap((story, i) => story.frames.map((frame) => ({ at: times.shown(i, (frame.from + frame.to) / 2), story, frame }))).sort((a, b) => a.at - b.at);
-  let focus = null; // the message that a step has stopped at
+  const middle = (i, { from, to }) => times.shown(i, (from + to) / 2);
+  const moments = stories.flatMap((story, i) => [...story.frames.map((frame) => ({ at: middle(i, frame), story, frame })),
+    ...story.writes.map((write) => ({ at: middle(i, write), story, write }))]).sort((a, b) => a.at - b.at);
+  let focus = null; // the message, or the write to the store, that a step has stopped at
 
   function draw() {
     const p = times.phaseAt(now), phase = times.phases[p];
@@ -24,15 +37,23 @@ for (const figure of all(".run")) {
       const own = phase.bends[i], of = stories[i].phases[Math.min(p, stories[i].phases.length - 1)];
       const over = now >= phase.at + phase.lasts || (now - phase.at) / phase.slow >= own.length;
       const caption = $(".caption", stage.root);
-      if (stage.radius) stage.draw(times.recorded(i, now), focus?.story === stories[i] ? focus.frame : null); // else it has no size yet
+      if (stage.radius) stage.draw(times.recorded(i, now), focus?.story === stories[i] ? focus.frame ?? null : null); // else it has no size yet
       const said = over && of.sum.en ? say(of.sum) : phaseTitle(of) + say(".", "。");
       if (caption.textContent !== said) caption.textContent = said;
+    });
+    const ticks = times.phases.slice(1).map((phase) => phase.at / times.length);
+    seen = Math.max(seen, now);
+    lanes.forEach((lane, i) => {
+      if (!stages[i].radius) return;
+      lane.drawn = drawStrip(lane, stories[i], (t) => times.shown(i, t) / times.length, now / times.length, ticks);
+      const { clientWidth: width, clientHeight: height } = lane, end = STRIP.left + (width - STRIP.left - STRIP.right) * seen / times.length + 2;
+      lane.getContext("2d").clearRect(end, 0, width - end, height); // what comes is not told before it was shown
     });
     slider.value = now;
     toggle.textContent = isPlaying ? "❚❚" : "▶";
     toggle.ariaLabel = isPlaying ? say("Pause", "暂停") : say("Play", "播放");
     const side = focus && stages.length > 1 ? (focus.story === stories[0] ? say("left: ", "左边：") : say("right: ", "右边：")) : "";
-    const said = focus ? side + sentence(focus.story, focus.frame) : "";
+    const said = !focus ? "" : side + (focus.write ? capital(writeSentence(focus.write)) : sentence(focus.story, focus.frame));
     if (detail.textContent !== said) detail.textContent = said;
     buttons.forEach((button, i) => button.setAttribute("aria-current", i === p ? "step" : "false"));
   }
@@ -101,4 +122,5 @@ for (const figure of all(".run")) {
   };
   new ResizeObserver(fits).observe(figure);
   addEventListener("resize", fits); // the colours may have changed
+  addEventListener("beforeprint", () => go(times.length));
 }

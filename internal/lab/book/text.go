@@ -33,7 +33,7 @@ type writer struct {
 	anchors   []string // of the headings so far
 	asked     int      // the number of questions so far
 	plays     bool     // the page plays a run
-	veil      bool     // what follows is hidden until the last question is answered
+	veils     int      // what follows is hidden until so many questions of its section are answered
 	err       error
 }
 
@@ -190,14 +190,12 @@ func (w *writer) write(n ast.Node) {
 // hide begins a part of the page that is hidden until the last question is answered.
 func (w *writer) hide() {
 	fmt.Fprintf(&w.out, "<div class=\"after\" data-after=%q>\n", w.key())
-	w.veil = true
+	w.veils++
 }
 
 func (w *writer) unhide() {
-	if w.veil {
-		w.out.WriteString("</div>\n")
-	}
-	w.veil = false
+	w.out.WriteString(strings.Repeat("</div>\n", w.veils))
+	w.veils = 0
 }
 
 // key returns the name of the last question, which is the same in both languages.

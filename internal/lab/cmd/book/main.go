@@ -9,6 +9,7 @@ import (
 
 	"zklock/internal/lab/book"
 	"zklock/internal/lab/stage"
+	"zklock/internal/lang"
 )
 
 func main() {
@@ -28,10 +29,18 @@ func run(root, folder string, open bool) error {
 	if err := files.Write(folder); err != nil {
 		return err
 	}
-	front := filepath.Join(folder, "index.html")
+	front := filepath.Join(folder, front())
 	fmt.Printf("%d files; open %s\n", len(files), front)
 	if open {
 		return stage.Open(front)
 	}
 	return nil
+}
+
+// front returns the first page, in the language that the reader wants.
+func front() string {
+	if lang.Chinese() {
+		return filepath.Join("zh-CN", "index.html")
+	}
+	return "index.html"
 }
