@@ -28,6 +28,8 @@ func TestEnsemble(t *testing.T) {
 	}{
 		{"one order", oneOrder},
 		{"a follower lags", followerLags},
+		{"a watch moves with its session", watchMoves},
+		{"what a session asked for before it moved is refused", sessionMoved},
 		{"a new leader begins a new epoch", newEpoch},
 		{"no majority", noMajority},
 	} {
@@ -55,6 +57,31 @@ func (s *trio) hold(from, to *zkserver.Peer) (release func()) {
 	release = s.ensemble.Hold(from, to)
 	s.Cleanup(release)
 	return release
+}
+
+// mover is a client that is connected to a server, and after its next reconnection to the one that is stored.
+func (s *trio) mover(first *zkserver.Peer) (*zktest.Client, *atomic.Pointer[zkserver.Peer]) {
+	var server atomic.Pointer[zkserver.Peer]
+	server.Store(first)
+	c := s.ConnectWith("a client that goes from one to the other", func(dial zk.Dialer) (*zk.Conn, func(), error) {
+		toServer := func(network, _ string, limit time.Duration) (net.Conn, error) {
+			return dial(network, server.Load().Addr, limit)
+		}
+		conn, err := zktest.Dial(s.Servers(), zktest.SessionTimeout, toServer)
+		return conn, conn.Close, err
+	})
+	return c, &server
+}
+
+// moves leads a client to another server, and waits until it has its session there.
+func (s *trio) moves(c *zktest.Client, server *atomic.Pointer[zkserver.Peer], to *zkserver.Peer) {
+	mark := c.Tap.Mark()
+	server.Store(to)
+	c.Tap.HangUp()
+	s.Await("the client to be accepted by the other server", func() bool {
+		return frames(c, mark, wiretap.Reply, wiretap.Connect) == 1 && c.State() == zk.StateHasSession
+	})
+	require.Equal(s, c.ID, c.SessionID(), "the session")
 }
 
 // aWrite makes a write, and returns the two halves of its zxid.
@@ -101,7 +128,7 @@ func oneOrder(s *trio) {
 		}
 	}
 	assert.Equal(s, writes, grew, "writes whose zxid is greater than that of the write before")
-	chapter.SaysIn(s.T, "limits.md",
+	chapter.SaysIn(s.T, consensusPage,
 		"clients of two followers write in turn, each after the other was answered: %d writes, the zxid grew %d times",
 		writes, grew)
 }
@@ -111,15 +138,7 @@ func followerLags(s *trio) {
 	late := s.followers[0]
 	atLate := zktest.NewOn(s, late.Server)
 	far, another := atLate.Client("a client of the follower"), atLate.Observer()
-	var server atomic.Pointer[zkserver.Peer]
-	server.Store(s.leader)
-	near := s.ConnectWith("a client that goes from one to the other", func(dial zk.Dialer) (*zk.Conn, func(), error) {
-		toServer := func(network, _ string, limit time.Duration) (net.Conn, error) {
-			return dial(network, server.Load().Addr, limit)
-		}
-		conn, err := zktest.Dial(s.Servers(), zktest.SessionTimeout, toServer)
-		return conn, conn.Close, err
-	})
+	near, server := s.mover(s.leader)
 	path := create(s.T, near, s.Root+"/a", 0)
 	read := func(c *zktest.Client) string {
 		data, _, err := c.Get(path)
@@ -138,7 +157,7 @@ func followerLags(s *trio) {
 	set("new")
 	atLeader, atFollower := read(near), read(far)
 	assert.Equal(s, []string{"new", "old"}, []string{atLeader, atFollower}, "at the leader, and at the follower")
-	chapter.SaysIn(s.T, page,
+	chapter.SaysIn(s.T, serversPage,
 		"a znode is set, and one follower has not heard of it: read at the leader %q, at that follower %q",
 		atLeader, atFollower)
 
@@ -152,12 +171,12 @@ func followerLags(s *trio) {
 		synced <- string(data)
 	}()
 	s.Await("a sync to be under way", func() bool { return frames(far, mark, wiretap.Request, wiretap.Sync) == 1 })
-	chapter.SaysIn(s.T, page, "a sync there waits: %d answers; another client, without a sync, reads %q",
+	chapter.SaysIn(s.T, serversPage, "a sync there waits: %d answers; another client, without a sync, reads %q",
 		answers(), read(another))
 	tell()
 	found := zktest.AwaitChan(s.Zoo, "the read behind the sync", synced)
 	assert.Equal(s, "new", found, "the read behind the sync")
-	chapter.SaysIn(s.T, page, "the follower hears of it: %d answer to the sync, and the read behind it finds %q",
+	chapter.SaysIn(s.T, serversPage, "the follower hears of it: %d answer to the sync, and the read behind it finds %q",
 		answers(), found)
 
 	// near has seen the newest state, and connects to the follower that has not.
@@ -172,7 +191,7 @@ func followerLags(s *trio) {
 	})
 	accepted := frames(near, mark, wiretap.Reply, wiretap.Connect)
 	assert.Zero(s, accepted, "handshakes that a server answers which is behind the client")
-	chapter.SaysIn(s.T, page,
+	chapter.SaysIn(s.T, serversPage,
 		"a client that has seen a newer state connects to that follower: %d answers to its handshakes", accepted)
 
 	// To begin a session is a write. So the follower cannot answer
@@ -193,17 +212,66 @@ func followerLags(s *trio) {
 	assert.Equal(s, "new", read(far), "the follower answers, and lags")
 	begun := handshakes(wiretap.Reply)
 	assert.Zero(s, begun, "answers to the handshake of a new session")
-	chapter.SaysIn(s.T, page, "a new client connects to that follower: %d answers to its handshake", begun)
+	chapter.SaysIn(s.T, serversPage, "a new client connects to that follower: %d answers to its handshake", begun)
 	tell()
 	s.Await("the new session", func() bool { return newcomer.State() == zk.StateHasSession })
 	data, _, err := newcomer.Get(path)
 	require.NoError(s, err)
 	assert.Equal(s, "newer", string(data), "the first read of a new session")
-	chapter.SaysIn(s.T, page,
+	chapter.SaysIn(s.T, serversPage,
 		"the follower catches up with the leader: the new client gets its session, and reads %q", data)
 	s.Await("the client to be accepted", func() bool { return near.State() == zk.StateHasSession })
 	assert.Equal(s, near.ID, near.SessionID(), "the session")
-	chapter.SaysIn(s.T, page, "and the other client is accepted, with the same session, and reads %q", read(near))
+	chapter.SaysIn(s.T, serversPage, "and the other client is accepted, with the same session, and reads %q", read(near))
+}
+
+// A client watches a znode at the leader, and moves to a follower. There it is notified.
+func watchMoves(s *trio) {
+	c, server := s.mover(s.leader)
+	path := create(s.T, c, s.Root+"/watched", 0)
+	_, _, changed, err := c.GetW(path)
+	require.NoError(s, err)
+	mark := c.Tap.Mark()
+	s.moves(c, server, s.followers[0])
+	s.Await("the watch to be set at the other server", func() bool {
+		return frames(c, mark, wiretap.Reply, wiretap.SetWatches) == 1
+	})
+	require.NoError(s, sets(s.Observer(), path))
+	event := zktest.AwaitChan(s.Zoo, "the watch to fire", changed)
+	require.NoError(s, event.Err, "the watch's event")
+	assert.Equal(s, zk.EventNodeDataChanged, event.Type, "what the other server tells")
+}
+
+// A create is on its way from a follower to the leader when the client's connection breaks. If the client has moved to
+// another server when the create arrives, the leader refuses it. If it has not, the create is carried out.
+func sessionMoved(s *trio) {
+	follower := s.followers[0]
+	another := zktest.NewOn(s, follower.Server).Client("another client of the follower")
+	arrives := func(name string, meanwhile func(*zktest.Client, *atomic.Pointer[zkserver.Peer])) bool {
+		c, server := s.mover(follower)
+		path := s.Root + "/" + name
+		mark := c.Tap.Mark()
+		release := s.hold(follower, s.leader)
+		answer := make(chan error, 1)
+		go func() { answer <- makes(c, path) }()
+		s.Await("the create to be sent", func() bool { return frames(c, mark, wiretap.Request, wiretap.Create) == 1 })
+		meanwhile(c, server)
+		err := zktest.AwaitChan(s.Zoo, "the create's error", answer)
+		require.ErrorIs(s, err, zk.ErrConnectionClosed)
+		require.False(s, isThere(s.Zoo, path), "the create has not arrived")
+		release()
+		_, err = another.Sync(s.Root) // goes to the leader by the same way, behind the create
+		require.NoError(s, err)
+		isCreated, _, err := another.Exists(path) // asks the server that the sync has brought up to date
+		require.NoError(s, err)
+		return isCreated
+	}
+	stayed := arrives("stayed", func(c *zktest.Client, _ *atomic.Pointer[zkserver.Peer]) { c.Tap.Cut() })
+	assert.True(s, stayed, "the create of a client that did not move")
+	moved := arrives("moved", func(c *zktest.Client, server *atomic.Pointer[zkserver.Peer]) {
+		s.moves(c, server, s.followers[1])
+	})
+	assert.False(s, moved, "the create of a client that has moved")
 }
 
 // The leader is killed, and the others elect another one.
@@ -217,9 +285,32 @@ func newEpoch(s *trio) {
 	newEpoch, newCount := s.aWrite(s.Observer())
 	assert.Greater(s, newEpoch, epoch, "the epoch of a write after the election")
 	assert.Less(s, newCount, count, "the counter begins again")
-	chapter.SaysIn(s.T, "limits.md",
+	chapter.SaysIn(s.T, consensusPage,
 		"the leader is killed, and there is a new one: the epoch has grown, and the counter begins again")
 	require.NoError(s, s.leader.Restart(s.Ctx))
+}
+
+// Half of the servers are not a majority: 半数以上 must not be read as "half, or more".
+func TestHalfOfTheServersDoNotServe(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	four, err := zkserver.StartEnsemble(z.Ctx, 4)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, four.Stop()) })
+	_, followers, err := four.Roles(z.Ctx)
+	require.NoError(t, err)
+	require.Len(t, followers, 3)
+	serves := func(m *zkserver.Peer) bool {
+		said, err := m.Word("srvr")
+		return err == nil && strings.Contains(said, "Mode: ")
+	}
+	require.NoError(t, followers[0].Kill())
+	z.Await("three of four servers to serve", func() bool { return serves(followers[1]) && serves(followers[2]) })
+	require.NoError(t, followers[1].Kill())
+	z.Await("the two that are left to stop serving", func() bool {
+		said, err := followers[2].Word("srvr")
+		return err == nil && strings.Contains(said, "not currently serving")
+	})
 }
 
 // Two of three servers are killed.
@@ -234,6 +325,6 @@ func noMajority(s *trio) {
 		word, stopped = strings.TrimSpace(said), strings.Contains(said, "not currently serving")
 		return err == nil && stopped
 	})
-	chapter.SaysIn(s.T, "limits.md", "two of three servers are killed: the third says %q", word)
+	chapter.SaysIn(s.T, consensusPage, "two of three servers are killed: the third says %q", word)
 	require.NoError(s, zkserver.StartAgain(s.Ctx, killed))
 }

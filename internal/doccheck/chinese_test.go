@@ -27,3 +27,25 @@ func TestASpaceFollowsBoldTextThatEndsInAMark(t *testing.T) {
 		}
 	}
 }
+
+var (
+	quotation   = regexp.MustCompile(`（[^）]*）|“[^”]*”|"[^"]*"|<[^>]*>|\*[^*]*\*`) // the last: italics
+	englishWord = regexp.MustCompile(`(?i)\b(?:why|what|which|does|is|are|and|not)\b`)
+)
+
+// Outside a table or a quotation, a Chinese page has no sentence that is still in English.
+func TestNoSentenceOfAChinesePageIsInEnglish(t *testing.T) {
+	for _, p := range read(t).pages {
+		if isEnglish(p.path) {
+			continue
+		}
+		for _, s := range p.sections {
+			for _, l := range s.prose {
+				text := quotation.ReplaceAllString(linkTarget.ReplaceAllString(l.text, "]"), "")
+				if isRow := strings.HasPrefix(text, "|"); !isRow && englishWord.MatchString(text) {
+					t.Errorf("%s:%d: English words: %s", p.path, l.number, l.text)
+				}
+			}
+		}
+	}
+}

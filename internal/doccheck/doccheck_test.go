@@ -1,6 +1,7 @@
 package doccheck
 
 import (
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -222,6 +223,49 @@ func TestEveryPublishedMistakeIsOnThePage(t *testing.T) {
 				t.Errorf("docs/mistakes.md does not name %s of %s", test[1], name)
 			}
 		}
+	}
+}
+
+var mistakesHeading = regexp.MustCompile(`^W\d+: `)
+
+// Each mistake of the page is in its last table, which says what goes wrong.
+func TestEveryPublishedMistakeIsInTheTableOfWhatGoesWrong(t *testing.T) {
+	const last = "By what goes wrong"
+	mistakes := read(t).pages["docs/mistakes.md"]
+	var inTable []string
+	for _, s := range mistakes.sections {
+		if s.heading == last {
+			for _, link := range s.links() {
+				inTable = append(inTable, link.text)
+			}
+		}
+	}
+	for _, s := range mistakes.sections {
+		if link := "#" + Anchor(s.heading); mistakesHeading.MatchString(s.heading) && !slices.Contains(inTable, link) {
+			t.Errorf("%s: the table %q has no link to %s", mistakes.path, last, link)
+		}
+	}
+}
+
+var function = regexp.MustCompile(`(?m)^func (?:\([^)]*\) )?(\w+)\(`)
+
+// From step to step, lock.go keeps its functions and their order, so that the diff is the lesson.
+func TestEachStepKeepsTheFunctionsOfTheOneBefore(t *testing.T) {
+	ended := []string{"NewEphemeral", "isFirst"} // in steps 2 and 4
+	steps := map[string][]string{}
+	for name, text := range read(t).code {
+		if path.Base(name) == "lock.go" && path.Dir(name)+"/" == folderOf(name) && strings.HasPrefix(name, "step") {
+			for _, found := range function.FindAllStringSubmatch(text, -1) {
+				steps[name] = append(steps[name], found[1])
+			}
+		}
+	}
+	require.Len(t, steps, 6, "files lock.go")
+	names := slices.Sorted(maps.Keys(steps))
+	for i, name := range names[1:] {
+		before := slices.DeleteFunc(steps[names[i]], func(f string) bool { return slices.Contains(ended, f) })
+		kept := slices.DeleteFunc(slices.Clone(steps[name]), func(f string) bool { return !slices.Contains(before, f) })
+		require.Equal(t, before, kept, "the functions of %s that %s has as well, in their order", names[i], name)
 	}
 }
 
