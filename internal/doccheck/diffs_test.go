@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,10 +76,28 @@ func lockOf(page string) string {
 	return ""
 }
 
-// applied makes the change of a diff, whose lines must occur once in the text.
+// applied makes the change of a diff. A line … is between two hunks. The lines of each must occur once in the text.
 func (b block) applied(text string) (string, error) {
+	from := 0
+	for i, l := range append(slices.Clone(b.lines), betweenHunks) {
+		if l != betweenHunks {
+			continue
+		}
+		var err error
+		text, err = applyHunk(text, b.lines[from:i])
+		if err != nil {
+			return "", err
+		}
+		from = i + 1
+	}
+	return text, nil
+}
+
+const betweenHunks = "…"
+
+func applyHunk(text string, hunk []string) (string, error) {
 	before, after := "\n", "\n"
-	for _, l := range b.lines {
+	for _, l := range hunk {
 		if l == "" {
 			l = " " // an editor may have removed it
 		}
