@@ -32,7 +32,7 @@ func mine() property.Subject {
 // TODO 5: Which calls show that W1 is wrong? While all goes well, nobody sees it.
 // 待办 5：哪几次调用能看出 W1 错了？一切顺利时，谁也看不出来。
 //
-// What a client can do: Locks, Waits, StillWaits, GetsIt, Unlocks and Crashes.
+// What a client can do: Locks, Waits, StillWaits, GetsIt, Unlocks and Crashes (then its session has ended).
 func TestMine(t *testing.T) {
 	exercise.Own(t, exercise.Step2, mine(), func(a, b, c *exercise.Client) {
 	})

@@ -34,7 +34,7 @@ func mine() property.Subject {
 // 待办 4：哪几次调用能看出 W13 错了？在这里，它只丢一个等待者的第二条通知。
 // 还拿不到锁的等待者，会因为什么收到通知？
 //
-// What a client can do: Locks, Waits, StillWaits, GetsIt, Unlocks and Crashes.
+// What a client can do: Locks, Waits, StillWaits, GetsIt, Unlocks and Crashes (then its session has ended).
 func TestMine(t *testing.T) {
 	exercise.Own(t, exercise.Step3, mine(), func(a, b, c *exercise.Client) {
 	})

@@ -38,7 +38,7 @@ func mine() property.Subject {
 // TODO 5: Which calls show that W26 is wrong? In which order do a reader and a writer have to arrive?
 // 待办 5：哪几次调用能看出 W26 错了？读者和写者要按什么次序到来？
 //
-// What a client can do: Locks, Waits, WaitsToRead, StillWaits, GetsIt, Unlocks and Crashes.
+// What a client can do: Locks, Waits, WaitsToRead, StillWaits, GetsIt, Unlocks and Crashes (then its session has ended).
 func TestMine(t *testing.T) {
 	exercise.Own(t, exercise.Step6, mine(), func(a, b, c *exercise.Client) {
 	})
