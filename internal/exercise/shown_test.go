@@ -19,7 +19,8 @@ func TestTheChapterShowsTheLockOfTestMine(t *testing.T) {
 		page, err := os.ReadFile(filepath.Join(e.Home, "README.md"))
 		require.NoError(t, err)
 		diff := variants[e.Name][at].Hunks
-		assert.True(t, strings.Contains(unindented(string(page)), unindented(diff)), "%s lacks the diff of %s: %s", e, name, diff)
+		isShown := strings.Contains(unindented(string(page)), unindented(diff))
+		assert.True(t, isShown, "%s lacks the diff of %s: %s", e, name, diff)
 	}
 }
 
