@@ -16,4 +16,4 @@ go build -o out/bin/ ./internal/cmd/exercise ./internal/cmd/zk
 go -C internal/lab build -o ../../out/bin/ ./cmd/play
 out/bin/zk with go test -vet=off ./step03_children_watch ./step04_predecessor_watch
 out/bin/exercise hint multilock # not of step 3: each hint is given once
-echo "Ready."
+echo "Ready. Language: ${ZKLOCK_LANG:-en}"
