@@ -8,4 +8,4 @@ export PATH=$HOME/kit/go/bin:$PATH
 export ZOOKEEPER_HOME=$(echo $HOME/kit/apache-zookeeper-*-bin)
 export JAVA_HOME=$(echo $HOME/kit/jdk-*-jre)
 if test -d "$JAVA_HOME/Contents/Home"; then export JAVA_HOME=$JAVA_HOME/Contents/Home; fi
-if test -n "${ZSH_VERSION-}"; then setopt interactivecomments; fi # macOS: "# …" behind a command
+if test -n "${ZSH_VERSION-}"; then setopt interactivecomments; fi # zsh, as on macOS: a comment may stand behind a command
