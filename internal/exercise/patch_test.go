@@ -5,14 +5,19 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/property"
 	"zklock/internal/zktest"
 )
+
+// patchRow matches a row of docs/break.md: | W8 | what the patch does | the property that is then refused |
+var patchRow = regexp.MustCompile(`(?m)^\| (W\d+) \| [^|]+ \| ([^|]+) \|$`)
 
 // docs/break.md has a game: apply a patch to step 4's lock, and guess which test fails. Each
 // patch applies, and the property that the page names is then refused by step 4's own tests.
@@ -23,12 +28,12 @@ func TestThePatchesOfStep4(t *testing.T) {
 	require.NoError(t, err)
 	page, err := os.ReadFile("docs/break.md")
 	require.NoError(t, err)
-	rows := regexp.MustCompile(`(?m)^\| (W\d+) \| (.+) \|$`).FindAllStringSubmatch(string(page), -1)
+	rows := patchRow.FindAllStringSubmatch(string(page), -1)
 	patches, err := filepath.Glob(filepath.Join(Step4.Home, "mistakes", "*.patch"))
 	require.NoError(t, err)
 	require.Len(t, rows, len(patches), "patches in docs/break.md")
 	for _, row := range rows {
-		name, property := row[1], row[2]
+		name, refused := row[1], row[2]
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			lock := filepath.Join(Step4.Home, "lock.go")
@@ -45,7 +50,7 @@ func TestThePatchesOfStep4(t *testing.T) {
 
 			list, err := overlay(dir, map[string]string{filepath.Join(root, lock): string(text)})
 			require.NoError(t, err)
-			subtest := "^TestProperties$/" + regexp.QuoteMeta(strings.ReplaceAll("step 4: "+property, " ", "_")) + "$"
+			subtest := "^TestProperties$/" + regexp.QuoteMeta(strings.ReplaceAll("step 4: "+refused, " ", "_")) + "$"
 			ask := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-overlay", list, "-run", subtest, "./"+Step4.Home)
 			ask.Env = server.Environ()
 			said, err = ask.CombinedOutput()
@@ -54,4 +59,34 @@ func TestThePatchesOfStep4(t *testing.T) {
 			assert.Contains(t, string(said), "step 4: want ✓ here, not ✗")
 		})
 	}
+}
+
+// Before the game docs/break.md names the properties to choose from, in both languages. Step 4 has all
+// of them, and the answer for each patch is one of them.
+func TestThePropertiesToChooseFrom(t *testing.T) {
+	english, chinese := choices(t, "docs/break.md"), choices(t, "docs/break.zh-CN.md")
+	require.Len(t, chinese, len(english))
+	for i, name := range english {
+		at := slices.IndexFunc(property.Has(4), func(p *property.Property) bool { return p.Name.EN == name })
+		if assert.GreaterOrEqual(t, at, 0, "step 4 has no property %q", name) {
+			assert.Equal(t, property.Has(4)[at].Name.ZH, chinese[i], "the Chinese for %q", name)
+		}
+	}
+	page, err := os.ReadFile("docs/break.md")
+	require.NoError(t, err)
+	rows := patchRow.FindAllStringSubmatch(string(page), -1)
+	require.NotEmpty(t, rows, "patches in docs/break.md")
+	for _, row := range rows {
+		assert.Contains(t, english, row[2], "the answer for %s", row[1])
+	}
+}
+
+// choices returns the names in the first paragraph of a page that follows a colon.
+func choices(t *testing.T, path string) []string {
+	t.Helper()
+	page, err := os.ReadFile(path)
+	require.NoError(t, err)
+	found := regexp.MustCompile(`[:：]\n\n(.+ · .+)\n`).FindStringSubmatch(string(page))
+	require.NotNil(t, found, "%s: the names of properties, with · between them", path)
+	return strings.Split(found[1], " · ")
 }
