@@ -158,7 +158,7 @@ var variants3 = []Variant{
 +		return errors.New("woken ten times, and still not the first")
 +	}
 	names, _, changed, err := l.conn.ChildrenW(l.dir)
-`, property.ManyShare),
+`, property.ManyShare, property.GivingUp),
 	// "In this process a mutex will do."
 	alone("a mutex for the goroutines", property.ManyShare, mutexForGoroutines),
 }

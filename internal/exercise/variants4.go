@@ -382,4 +382,46 @@ var variants4 = []Variant{
 +	return nil
 +}
 `),
+	// "The context has ended, and the caller knows why."
+	alone("does not tell of its failed delete", property.GivingUp, `
+-return failed("lock", l.dir, errors.Join(err, l.leave(node)))
++_ = l.leave(node)
++return failed("lock", l.dir, err)
+`),
+	right("deletes until its znode has gone", `
+-err := l.conn.Delete(node, -1)
+-if err == nil || errors.Is(err, zk.ErrNoNode) { // or deleted with its session
+-	return nil
+-}
+-return fmt.Errorf("leave the queue: delete %s: %w", node, err)
++for {
++	err := l.conn.Delete(node, -1)
++	switch {
++	case err == nil || errors.Is(err, zk.ErrNoNode): // or deleted with its session
++		return nil
++	case errors.Is(err, zk.ErrClosing) || l.conn.State() == zk.StateDisconnected:
++		return fmt.Errorf("leave the queue: delete %s: %w", node, err)
++	}
++	time.Sleep(10 * time.Millisecond)
++}
+`),
+	right("deletes in the background until its znode has gone", `
+-return failed("lock", l.dir, errors.Join(err, l.leave(node)))
++go func() {
++	for errors.Is(l.leave(node), zk.ErrNoAuth) || l.conn.State() != zk.StateHasSession {
++		time.Sleep(10 * time.Millisecond)
++	}
++	_ = l.leave(node) // the first delete may have been lost
++}()
++return failed("lock", l.dir, err)
+`),
+	// The queue keeps the others out.
+	right("gives its mutex back before the delete", `
+ node := l.node
++l.mu.Unlock()
+ err := l.conn.Delete(node, -1)
+-if err == nil || errors.Is(err, zk.ErrNoNode) {
++l.mu.Lock()
++if (err == nil || errors.Is(err, zk.ErrNoNode)) && l.node == node {
+`),
 }

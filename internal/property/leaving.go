@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"net"
+	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -126,9 +127,9 @@ func (s *Story) keepsOut(waiting *zktest.Turn, what string) {
 	s.Fails("%s, and the last one got the lock while the first held it", what)
 }
 
-// A holds the lock. B is cancelled while it waits, and D reaches its deadline. E calls Lock several
-// times, and is cancelled while the reply to its first request is on its way, then to its second one,
-// and so on. C must get the lock. In the end only F is left, and is cancelled in the same way, and then each time
+// A holds the lock. B is cancelled while it waits, later also with a delete that fails, and D reaches its deadline. E
+// calls Lock several times, and is cancelled while the reply to its first request is on its way, then to its second
+// one, and so on. C must get the lock. In the end only F is left, and is cancelled in the same way, and then each time
 // that its Lock looks at its context: right after the first look, right after the second one, and so on. Its last
 // context has ended before the call.
 var GivingUp = New(
@@ -141,8 +142,12 @@ var GivingUp = New(
 		a, b, c, d, e := s.Join("A"), s.Join("B"), s.Join("C"), s.Join("D"), s.Join("E")
 		held := a.Acquire()
 		waiting := s.queue(b, c)
-		s.GaveUp(b, s.givesUp(waiting[0], "B waits behind A"), context.Canceled)
+		plainly := s.givesUp(waiting[0], "B waits behind A")
+		s.GaveUp(b, plainly, context.Canceled)
 		s.mustWait(waiting[1], waiting[1].StillWaits(), "saw B give up")
+		if !overSession(b) { // a lock that is made from a Session retries in the background
+			s.tellsOfItsFailedDelete(b, plainly)
+		}
 
 		overdue := startsWithADeadline(d)
 		s.FailsIf(
@@ -176,6 +181,37 @@ var GivingUp = New(
 		s.locksWithAnEndedContext(f)
 		s.Holds("four clients gave up, and left nothing; the next in the queue got the lock")
 	})
+
+// tellsOfItsFailedDelete lets B give up while the server refuses its delete, and then while its delete is lost. If its
+// znode stays, its Lock must not return the same as without a fault, which is plainly.
+func (s *Story) tellsOfItsFailedDelete(b *zktest.Member, plainly error) {
+	for _, how := range []string{"was refused", "was lost"} {
+		waiting := s.queue(b)[0]
+		znodes := s.left(b)
+		if len(znodes) == 0 { // it has nothing to delete
+			_ = s.givesUp(waiting, "B waits behind A")
+			return
+		}
+		directory := path.Dir(znodes[0])
+		if how == "was refused" {
+			s.permits(directory, zk.PermAll&^zk.PermDelete)
+		} else {
+			b.Tap.LoseRequest(wiretap.Delete, 1)
+		}
+		waiting.GiveUp()
+		s.SoonAfter(fewAnswers, waiting.Returned) // or it retries until the delete is permitted
+		s.permits(directory, zk.PermAll)
+		err := s.givesUp(waiting, "B's delete "+how)
+		s.FailsIf(err == nil, "B gave up, its delete %s, and its Lock returned nil while A held the lock", how)
+		saysMore := withoutNumbers(err.Error()) != withoutNumbers(plainly.Error())
+		s.FailsIf(!saysMore && !s.Soon(func() bool { return len(s.left(b)) == 0 }),
+			"B gave up, its delete %s, and it has left %v; its Lock returned %q, and does not tell its caller", how, s.left(b), err)
+		b.Tap.Restore() // removes a trap that was not sprung
+		for _, znode := range s.left(b) {
+			_ = s.Observer().Delete(znode, -1) // or B deletes it in the background
+		}
+	}
+}
 
 // startsWithADeadline calls Lock with a context that reaches its deadline soon.
 func startsWithADeadline(m *zktest.Member) *zktest.Turn {

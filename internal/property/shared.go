@@ -69,6 +69,7 @@ var Upgrade = New(
 		var refusal error
 		for _, how := range []string{"", ", and the reply to its create was lost"} {
 			reads := s.getsToRead(a, how)
+			locked := s.tryRefused(b, lockCall{"TryLock", b.TryLock}, "A reads")
 			for _, call := range []lockCall{{"Lock", a.Lock}, {"TryLock", a.TryLock}} {
 				upgrade := a.CallIn(reads.Context(), call.lock)
 				s.FailsIf(
@@ -80,6 +81,9 @@ var Upgrade = New(
 				refusal = upgrade.Err()
 				s.FailsIf(refusal == nil, "A reads%s, and its %s to write gets the lock: a second reader would get it as well",
 					how, call.name)
+				s.FailsIf(refusal.Error() == locked.Error(),
+					"A reads%s, and its %s to write returned %q, as B's TryLock does: A would try again, in vain, while it reads",
+					how, call.name, refusal)
 			}
 			waiting := s.queue(b)[0]
 			if err := reads.Unlock(); err != nil {

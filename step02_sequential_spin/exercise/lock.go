@@ -42,8 +42,8 @@ func New(conn *zk.Conn, path string) *Lock {
 }
 
 // Lock blocks until this client's znode is the first in the queue. When ctx
-// ends first, it deletes its znode and returns ctx's error. Any other error of
-// ZooKeeper also ends the wait.
+// ends first, it deletes its znode and returns ctx's error. If the delete fails, the
+// error says so. Any other error of ZooKeeper also ends the wait.
 func (l *Lock) Lock(ctx context.Context) error {
 	if err := check(ctx, l.conn, l.dir); err != nil {
 		return err
