@@ -170,7 +170,7 @@ func (e Exercise) answers(
 	return func(yield func(answer) bool) {
 		ctx, enough := context.WithCancel(ctx)
 		defer enough()
-		first := use(server, locks[0])
+		first := e.use(server, locks[0])
 		if !yield(first) || !first.holds() {
 			return
 		}

@@ -19,7 +19,11 @@ const canBeUsed = "it can be locked and unlocked"
 
 // Questions for a learner whose lock cannot be used.
 var (
-	whatError     = lang.Text{EN: "what does this error mean?", ZH: "这个错误是什么意思？"}
+	whatError   = lang.Text{EN: "what does this error mean?", ZH: "这个错误是什么意思？"}
+	whyNewSends = lang.Text{
+		EN: "New has no context, and returns no error: what if the server does not answer? Which call can send the request instead?",
+		ZH: "New 没有 context，也不返回错误：服务器不响应时怎么办？这个请求可以由哪个调用来发？",
+	}
 	whichChildren = lang.Text{
 		EN: "the znode that this call deletes has children: is it the directory of the queue? Which znode should it delete?",
 		ZH: "这次调用要删除的 znode 下面还有子节点：它是不是队列的目录？该删除的是哪一个 znode？",
@@ -67,16 +71,16 @@ const (
 
 // use checks what every lock must be able to do. So a lock that hangs gets a verdict in a few
 // seconds, and in plain words.
-func use(server *zkserver.Server, lock property.Subject) answer {
+func (e Exercise) use(server *zkserver.Server, lock property.Subject) answer {
 	var u usage
 	r := property.CheckUntil(context.Background(), patienceAlone, server, lock, property.New(
 		lang.Text{}, lang.Text{}, lang.Text{},
 		func(s *property.Story) {
 			u.Story = s
-			u.tell(lock)
+			u.tell(e, lock)
 		},
 	))
-	a := answer{question: canBeUsed, name: Exercise{}.nameOf(canBeUsed), verdict: r.Verdict, seen: r.Evidence}
+	a := answer{question: canBeUsed, name: e.nameOf(canBeUsed), verdict: r.Verdict, seen: r.Evidence}
 	if a.isStuck() {
 		a.ask = whichCall
 	} else {
@@ -100,10 +104,15 @@ func (u *usage) fails(ask lang.Text, evidence string, args ...any) {
 // comes reports whether something happens soon.
 func (u *usage) comes(happens func() bool) bool { return u.SoonAfter(enoughAnswers, happens) }
 
-// tell lets A lock, B call Lock, and A unlock.
-func (u *usage) tell(lock property.Subject) {
+// tell lets A lock, B call Lock, and A unlock. The New of a step promises that it sends nothing.
+func (u *usage) tell(e Exercise, lock property.Subject) {
 	seat := property.Seat{Path: u.Root + "/lock"}
 	a, b := u.JoinAs("A", seat), u.JoinAs("B", seat)
+	mark := a.Tap.Mark()
+	lock.At(u.Zoo, a, u.Root+"/another")
+	if sent := a.Asked(mark); e.IsStep() && len(sent) > 0 {
+		u.fails(whyNewSends, "your New has sent requests: %v", sent)
+	}
 	first := a.Start()
 	if !u.comes(first.Returned) {
 		u.fails(whatLockWaitsFor,
@@ -112,7 +121,7 @@ func (u *usage) tell(lock property.Subject) {
 	if err := first.Err(); err != nil {
 		u.fails(whatError, "nobody held the lock, and A's Lock returned: %v", err)
 	}
-	mark := b.Tap.Mark()
+	mark = b.Tap.Mark()
 	second := b.Start()
 	u.comes(func() bool {
 		silently, polls := b.Tap.Waiting(mark)

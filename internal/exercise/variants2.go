@@ -176,7 +176,7 @@ var variants2 = []Variant{
 +ok = at >= 0
 +n, err := strconv.Atoi(name[at+1:])
 `),
-	wrong("W6", property.OneHolder, `
+	wrong("W6", atOnce, `
 -return &Lock{conn: conn, dir: path, poll: pollInterval}
 +node, _ := create(conn, path+"/lock-", zk.FlagEphemeralSequential)
 +return &Lock{conn: conn, dir: path, poll: pollInterval, node: node}

@@ -424,4 +424,11 @@ var variants4 = []Variant{
 +l.mu.Lock()
 +if (err == nil || errors.Is(err, zk.ErrNoNode)) && l.node == node {
 `),
+	// "The directory must exist before anybody locks."
+	wrong("New makes the directory", atOnce, `
+ func New(conn *zk.Conn, path string) *Lock {
++	if conn != nil {
++		_, _ = create(conn, path, zk.FlagPersistent)
++	}
+`),
 }
