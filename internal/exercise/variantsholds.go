@@ -54,4 +54,11 @@ var holderVariants = []Variant{
 -	err = lost
 -}
 `),
+	// "First the connection, and then what depends on it."
+	alone("Close ends the holds last", property.ToldOfLoss, `
+-s.close(ErrLost) // before the servers delete the znodes of our holds
+-s.conn.Close()
++s.conn.Close()
++s.close(ErrLost)
+`),
 }

@@ -126,7 +126,8 @@ var LostApart = New(
 	})
 
 // A holds the lock and is disconnected. A must learn of that before B gets the lock. Then a third client has
-// the lock three times: its delete is answered late, its connection breaks at its list, and while it holds the lock.
+// the lock four times: its delete is answered late, its connection breaks at its list, and while it holds the lock, and
+// its Session is closed.
 var ToldOfLoss = New(
 	text("the holder learns that its connection is lost", "连接断开时会通知持有者"),
 	text("a holder whose session has ended continues to write while the next holder also writes",
@@ -167,6 +168,7 @@ var ToldOfLoss = New(
 		s.endsBeforeItsDelete(c)
 		s.beginsWithAConnection(c)
 		s.unlocksALostHold(c)
+		s.endsBeforeItsSession(c)
 		s.Holds("A was disconnected, and was notified before B got the lock")
 	})
 
@@ -239,6 +241,23 @@ func (s *Story) unlocksALostHold(c *zktest.Member) {
 		"its caller does not learn that the hold was lost")
 	s.FailsIf(!s.Soon(func() bool { return len(s.left(c)) == 0 }),
 		"C's connection broke, C is connected again, its Unlock returned %q, and has left %v", err, s.left(c))
+}
+
+// endsBeforeItsSession checks that Close of a Session ends its holds before it ends the session: the servers give the
+// lock to another client then. The request that ends it is held back.
+func (s *Story) endsBeforeItsSession(c *zktest.Member) {
+	held := c.Acquire()
+	last := c.Tap.HoldRequest(wiretap.Close, 1)
+	closed := s.Go(c.Client, func(context.Context) error {
+		c.Session.Close()
+		return nil
+	})
+	zktest.AwaitChan(s.Zoo, "C's session to be about to end", last.Sprung())
+	isOver := s.SoonAfter(fewAnswers, func() bool { return held.Context().Err() != nil })
+	last.Let()
+	s.FailsIf(!isOver, "C's Session is closed, so another client can get the lock, and the context of C's hold has not ended: "+
+		"its work goes on")
+	s.FailsIf(closed.Err() != nil, "C's Session was closed: %v", closed.Err())
 }
 
 // A and B take turns, and one turn runs in another process. Between two turns the directory is
