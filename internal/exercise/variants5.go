@@ -574,4 +574,44 @@ var variants5 = []Variant{
 -return failed("unlock", h.mine.node, h.lost())
 +return nil
 `),
+	// "An atomic needs no mutex."
+	alone("counts in an atomic", property.LocksAgain, `
+-count int // calls to Lock without an Unlock yet
++count atomic.Int64
+…
+-h := &Hold{lock: l, mine: mine, token: token, count: 1}
++h := &Hold{lock: l, mine: mine, token: token}
++h.count.Store(1)
+…
+ func (h *Hold) enter() error {
+-	h.mu.Lock()
+-	defer h.mu.Unlock()
+-	if h.life.Err() != nil {
+-		return context.Cause(h.life)
+-	}
+-	h.count++
+-	return nil
++	for n := h.count.Load(); n > 0; n = h.count.Load() {
++		if h.lost() == nil && h.count.CompareAndSwap(n, n+1) {
++			return nil
++		}
++	}
++	return ErrNotHeld
+…
+-h.mu.Lock()
+-defer h.mu.Unlock()
+-if h.count == 0 {
++count := h.count.Load()
++if count == 0 {
+ 	return failed("unlock", h.mine.node, ErrNotHeld)
+ }
+-if h.count > 1 {
+-	h.count--
++if count > 1 {
++	h.count.Add(-1)
+…
+-h.count--
++h.count.Add(-1)
+ if lost != nil {
+`),
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // A holds the lock and locks again, and releases twice. Then B holds it, and A calls Lock with contexts of its old hold.
-// The hold of D, which has locked twice, is lost.
+// The hold of D, which has locked twice, is lost. At last A's delete is on its way, and A calls Lock and Unlock.
 var LocksAgain = New(
 	text("the holder may lock again", "持有者可以再次加锁"),
 	text("a function that holds the lock calls a function that acquires it, and waits for itself",
@@ -57,6 +57,9 @@ var LocksAgain = New(
 			s.mustNotEnter(endless, "A has released, B holds the lock")
 		}
 		s.unlocks(waiting)
+		if a.HasHolds() {
+			s.locksDuringItsUnlock(a, b)
+		}
 		s.entersAgain(b, b, "B holds the lock", blocking(b))
 		if b.Reader != nil {
 			s.entersAgain(b.Reader, b, "B reads", []lockCall{{"RLock", b.Reader.Lock}})
@@ -79,6 +82,26 @@ func (s *Story) losesAfterItLockedTwice() {
 	s.FailsIf(isLost && unlocked == nil, "%s locked twice, and its connection broke, which ended the context of its hold; "+
 		"the Unlock of the second Lock returned nil", m.Name)
 	_ = outer.Unlock()
+}
+
+// locksDuringItsUnlock holds back the delete of A's Unlock, while B waits. Meanwhile other goroutines of A call Lock
+// within the hold, and Unlock once more. The delete is on its way, so both come too late.
+func (s *Story) locksDuringItsUnlock(a, b *zktest.Member) {
+	held := a.Acquire()
+	waiting := s.queue(b)[0]
+	slow := a.Tap.HoldRequest(wiretap.Delete, 1)
+	unlock := func(context.Context) error { return held.Unlock() }
+	first := s.Go(a.Client, unlock)
+	zktest.AwaitChan(s.Zoo, "A's delete to be on its way", slow.Sprung())
+	inner, second := held.StartIn(context.WithoutCancel(held.Context())), s.Go(a.Client, unlock)
+	s.SoonAfter(fewAnswers, func() bool { return inner.Returned() && second.Returned() })
+	slow.Let()
+	s.FailsIf(first.Err() != nil, "A's delete was slow, and its Unlock returned: %v", first.Err())
+	s.mustNotEnter(inner, "A's delete was on its way")
+	s.FailsIf(second.Err() == nil,
+		"A had locked once, and its delete was on its way; a second Unlock of the same hold returned nil")
+	s.letIn(waiting, "A has released")
+	s.unlocks(waiting)
 }
 
 // mustNotEnter checks a Lock that was called with a context of a hold that is over. The context has not ended. Lock may
