@@ -287,6 +287,11 @@ var variants6 = []Variant{
 +case <-time.After(l.s.timeout):
 +	return nil
 `),
+	// "A writer cannot have the lock now."
+	alone("says that the lock is held", property.Upgrade, `
+-	return ErrUpgrade
++	return ErrLocked
+`),
 }
 
 // lookFirst is a TryLock that looks, and then calls Lock: somebody may arrive in between.

@@ -82,7 +82,7 @@ var Upgrade = New(
 				s.FailsIf(refusal == nil, "A reads%s, and its %s to write gets the lock: a second reader would get it as well",
 					how, call.name)
 				s.FailsIf(refusal.Error() == locked.Error(),
-					"A reads%s, and its %s to write returned %q, as B's TryLock does: A would try again, in vain, while it reads",
+					"A reads%s, and its %s to write returned %q, as B's TryLock did: A cannot tell that it has to release first",
 					how, call.name, refusal)
 			}
 			waiting := s.queue(b)[0]
