@@ -235,6 +235,7 @@ var Step6 = Exercise{"6", "step06_shared_lock", []*property.Property{
 	property.KeptWatch,
 	property.LostWhileWaiting,
 	property.OldZnode,
+	property.LaggingServer,
 	property.KeptCreate,
 	property.KeptList,
 	property.Fenced,
