@@ -311,6 +311,13 @@ func (a ordersAnswer) words(e Exercise) (holds bool, says lang.Text) {
 			"✗ 交错次序：走了 %d 种，在其中一种里，%v：\n%s\n"+
 				"  更多：make explore STEP=mine%s %s 会走更多的交错次序，并把这一个画出来",
 			found.Orders, wrong, strings.Join(found.Story, "\n"), e.Name, found.Flags)
+	case found.Differs:
+		return true, lang.Of(
+			"– interleavings: %d played, none wrong. The others cannot be played: after the same replies, your lock does not "+
+				"always send the same requests in the same order. Do several goroutines send them? That is no mistake",
+			"– 交错次序：走了 %d 种，没有一种出错。其余的没法走：收到同样的响应以后，你的锁发出的请求或者次序并不总是一样。"+
+				"是不是有几处同时在发？这不算错",
+			found.Orders)
 	case !found.All:
 		return true, lang.Of(
 			"✓ interleavings: %d played, none wrong. There was no time for the others: make explore STEP=mine%s plays more",

@@ -305,6 +305,7 @@ func TestTheInterleavingsAreToldInChinese(t *testing.T) {
 		{err: errors.New("E")},
 		{found: explore.Answer{Wrong: explore.TwoInside, Orders: 7}},
 		{found: explore.Answer{Orders: 7}},
+		{found: explore.Answer{Orders: 7, Differs: true}},
 		{found: explore.Answer{Orders: 7, All: true}},
 	} {
 		_, says := a.words(Step4)

@@ -298,3 +298,15 @@ func TestWhatCannotBeExploredIsAnError(t *testing.T) {
 		require.ErrorContains(t, err, says, lock)
 	}
 }
+
+// Of such a lock, some interleavings are played, and none is wrong.
+func TestMineOfALockThatCannotBeRepeated(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, err := explore.Mine(t.Context(), z.Servers(), z.Root, "3", "")
+	require.NoError(t, err)
+	assert.True(t, a.Differs)
+	assert.False(t, a.All)
+	assert.Empty(t, a.Wrong, a.Story)
+	assert.NotZero(t, a.Orders)
+}

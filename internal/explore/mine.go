@@ -10,11 +10,12 @@ import (
 
 // An Answer is what Mine has found.
 type Answer struct {
-	Orders int      // how many interleavings were played
-	All    bool     // the time limit left no interleaving out
-	Wrong  string   // the invariant that the shortest wrong interleaving breaks; "": none is wrong
-	Story  []string // of the shortest wrong interleaving, line by line
-	Flags  string   // with which make explore plays the group of the wrong interleaving, and draws it
+	Orders  int      // how many interleavings were played
+	All     bool     // no interleaving was left out
+	Differs bool     // some were left out because they cannot be repeated: see ErrDiffers
+	Wrong   string   // the invariant that the shortest wrong interleaving breaks; "": none is wrong
+	Story   []string // of the shortest wrong interleaving, line by line
+	Flags   string   // with which make explore plays the group of the wrong interleaving, and draws it
 }
 
 // ErrAsks is what Mine returns for steps 1 and 2: the waiters of their locks poll, so their
@@ -37,7 +38,7 @@ const mineLasts = 2 * time.Minute
 // The locks of steps 3 and 4 do not survive a lost reply to a create or a delete, so a client alone has
 // only the faults that they do survive. In step 6, one of two clients reads, and the other writes. If an
 // interleaving of a group is wrong, Mine plays no further group, and the answer has the shortest
-// interleaving that is wrong.
+// interleaving that is wrong. If an interleaving cannot be repeated, Mine goes on with the next group.
 //
 // program is the test binary of the learner's package, in which TestLock calls exercise.Check. If
 // it is "", Mine starts the running program. root is a znode. Mine creates its znodes below it, and
@@ -88,11 +89,13 @@ func Mine(ctx context.Context, servers []string, root, step, program string) (a 
 		}
 		r, err := Explore(bounded, players, func(Result) {})
 		isLate := bounded.Err() != nil && ctx.Err() == nil
-		if err != nil && !isLate {
+		differs := errors.Is(err, ErrDiffers)
+		if err != nil && !isLate && !differs {
 			return a, err
 		}
 		a.Orders += r.Orders
-		a.All = a.All && !isLate
+		a.All = a.All && err == nil
+		a.Differs = a.Differs || differs
 		if broken := r.Broken(); len(broken) > 0 {
 			a.Wrong = broken[0]
 			a.Story = r.Findings[a.Wrong].Shortest.Tell()

@@ -37,6 +37,7 @@ type Run struct {
 	Outcome  string      // how it ended for each client, or the invariants that it breaks
 	Ends     []lang.Text // how it ended, in sentences; nil: it was not played to its end
 	Hangs    bool        // a call of it does not return, and so this process can play no more
+	Differs  string      // it did not begin with the moments that were given, and was not played to its end; "": it did
 	Covered  bool        // not played to its end, because other interleavings have the rest
 	Points   []Point     // before each choice, and the last one; without those of the beginning that was given
 }
@@ -244,9 +245,8 @@ func (p *player) playOn(begin []Moment) (r Run, err error) {
 			case p.mayDiffer():
 				begin = begin[:i] // this is another interleaving, which the tree may not know yet
 			default:
-				return r, fmt.Errorf("this interleaving cannot be repeated: at choice %d there was %q, and now there is %q"+
-					" (that is no mistake if the lock may retry once more or less)",
-					i+1, begin[i].Choices, moment.Choices)
+				r.Differs = fmt.Sprintf("at choice %d there was %q, and now there is %q", i+1, begin[i].Choices, moment.Choices)
+				return r, nil
 			}
 		}
 		r.Moments = append(r.Moments, moment)

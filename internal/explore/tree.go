@@ -3,6 +3,7 @@ package explore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -53,6 +54,10 @@ type tree struct {
 
 // mostTries is how often a branch is played that becomes another interleaving each time. See player.mayDiffer.
 const mostTries = 8
+
+// ErrDiffers is what Explore returns if a branch becomes another interleaving each time, and no call has given up: the
+// lock itself sends other requests, or sends them in another order.
+var ErrDiffers = errors.New("this interleaving cannot be repeated")
 
 // Explore plays all interleavings. Each player plays one at a time. Explore calls say after each
 // interleaving.
@@ -120,14 +125,16 @@ func (t *tree) played(begin []Moment, run Run, err error, say func(Result)) {
 		t.err = cmp.Or(t.err, err)
 		return
 	}
+	if run.Differs != "" {
+		if !t.again(begin) {
+			t.err = cmp.Or(t.err, fmt.Errorf("%w: %s", ErrDiffers, run.Differs))
+		}
+		return
+	}
 	from := inCommon(begin, run.Moments)
 	isOther := from < len(begin) // not the interleaving that was to be played
 	if isOther {
-		branch := key(begin)
-		t.differed[branch]++
-		if t.differed[branch] < mostTries {
-			t.branches = append(t.branches, begin)
-		}
+		t.again(begin)
 	}
 	played := key(run.Moments)
 	if t.runs[played] {
@@ -148,6 +155,18 @@ func (t *tree) played(begin []Moment, run Run, err error, say func(Result)) {
 	t.result.add(run)
 	t.result.Waiting = len(t.branches)
 	say(t.result)
+}
+
+// again lets a branch be played once more that became another interleaving. If it has become one too often, again returns
+// false.
+func (t *tree) again(begin []Moment) bool {
+	branch := key(begin)
+	t.differed[branch]++
+	if t.differed[branch] == mostTries {
+		return false
+	}
+	t.branches = append(t.branches, begin)
+	return true
 }
 
 // inCommon returns how many moments from the first one on are the same.

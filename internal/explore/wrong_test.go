@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/property"
+	childrenwatch "zklock/step03_children_watch"
 )
 
 // wrongLocks are made to break an invariant each.
@@ -23,6 +24,7 @@ var wrongLocks = []property.Subject{
 	property.Over("gap", newGap),
 	property.Over("dice", newDice),
 	property.Over("rests", newRests),
+	property.Over("mine 3", newByChance),
 }
 
 // open lets everybody in.
@@ -135,3 +137,23 @@ func (l *rests) Lock(context.Context) error {
 }
 
 func (l *rests) Unlock() error { return l.conn.Delete(l.mine, -1) }
+
+// byChance is step 3's lock, and each call to Lock first looks at another znode, by chance. It is right.
+type byChance struct {
+	step3 *childrenwatch.Lock
+	conn  *zk.Conn
+	path  string
+}
+
+func newByChance(conn *zk.Conn, path string) byChance {
+	return byChance{childrenwatch.New(conn, path), conn, path}
+}
+
+func (l byChance) Lock(ctx context.Context) error {
+	if _, _, err := l.conn.Exists(l.path + "/" + rand.Text()); err != nil {
+		return err
+	}
+	return l.step3.Lock(ctx)
+}
+
+func (l byChance) Unlock() error { return l.step3.Unlock() }
