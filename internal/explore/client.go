@@ -49,6 +49,8 @@ type client struct {
 	expired bool // its session has ended, and it did not crash
 	lost    bool // its session ended after Lock had returned a hold
 	faulty  bool // a request or a reply of it was lost
+
+	lostWrite bool // it had sent a write behind the request whose reply was lost, and that was lost as well
 }
 
 // newClient opens a session for a client.
@@ -76,6 +78,13 @@ func (c *client) dial(network, address string, limit time.Duration) (net.Conn, e
 	connection := c.connection
 	c.isCut = false
 	c.atServer = 0
+	if c.pending != nil { // it waited behind the request whose reply was lost
+		c.lostWrite = c.lostWrite || !isRead(c.pending.Op)
+		c.pending.Lost = true
+		c.passes(*c.pending)
+		c.pending = nil
+		close(c.let)
+	}
 	c.mu.Unlock()
 	c.tap.Gate(func(f wiretap.Frame) { c.pass(connection, f) })
 	return c.tap.Dial(network, address, limit)

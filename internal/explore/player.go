@@ -38,7 +38,7 @@ type Run struct {
 	Ends     []lang.Text // how it ended, in sentences; nil: it was not played to its end
 	Hangs    bool        // a call of it does not return, and so this process can play no more
 	Differs  string      // it did not begin with the moments that were given, and was not played to its end; "": it did
-	Covered  bool        // not played to its end, because other interleavings have the rest
+	Covered  bool        // not played to its end: other interleavings have the rest, or it is beyond the Settings
 	Points   []Point     // before each choice, and the last one; without those of the beginning that was given
 }
 
@@ -214,6 +214,10 @@ func (p *player) playOn(begin []Moment) (r Run, err error) {
 				r.Points = append(r.Points, at)
 			}
 		}
+		if p.Mild && p.hasLostAWrite() { // that is no mild fault
+			r.Covered = true
+			return r, nil
+		}
 		p.looksInside(&r)
 		if len(r.Wrong) > 0 {
 			r.Outcome = Outcome(r.Wrong)
@@ -262,6 +266,14 @@ func (p *player) playOn(begin []Moment) (r Run, err error) {
 		}
 		p.fallAsleep(awake, moment.Taken)
 	}
+}
+
+func (p *player) hasLostAWrite() bool {
+	return slices.ContainsFunc(p.clients, func(c *client) bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.lostWrite
+	})
 }
 
 // mayDiffer reports whether the same choices may lead to different ones: the context of a call has ended, and its reply

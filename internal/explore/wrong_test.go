@@ -25,6 +25,7 @@ var wrongLocks = []property.Subject{
 	property.Over("dice", newDice),
 	property.Over("rests", newRests),
 	property.Over("mine 3", newByChance),
+	property.Over("mine 4", newAside),
 }
 
 // open lets everybody in.
@@ -157,3 +158,42 @@ func (l byChance) Lock(ctx context.Context) error {
 }
 
 func (l byChance) Unlock() error { return l.step3.Unlock() }
+
+// aside lists in a goroutine, so a call that gives up sends its delete while the list is not answered. It is right.
+type aside struct{ *rests }
+
+func newAside(conn *zk.Conn, path string) aside { return aside{newRests(conn, path)} }
+
+func (l aside) Lock(ctx context.Context) error {
+	mine, err := l.conn.Create(l.path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	if err != nil {
+		return err
+	}
+	for {
+		ended := make(chan error, 1)
+		isFirst := false
+		go func() {
+			names, _, changed, err := l.conn.ChildrenW(l.path)
+			if err == nil && !slices.Contains(names, pathpkg.Base(mine)) {
+				err = zk.ErrNoNode
+			}
+			isFirst = err == nil && slices.Min(names) == pathpkg.Base(mine)
+			if err == nil && !isFirst {
+				err = (<-changed).Err
+			}
+			ended <- err
+		}()
+		select {
+		case err := <-ended:
+			if err != nil {
+				return errors.Join(err, l.conn.Delete(mine, -1))
+			}
+			if isFirst {
+				l.mine = mine
+				return nil
+			}
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), l.conn.Delete(mine, -1))
+		}
+	}
+}
