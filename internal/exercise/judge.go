@@ -59,10 +59,8 @@ type Wrong struct {
 	By   *property.Property
 	Lock property.Subject
 
-	// Besides are properties that may also refuse the lock, for the reason Why. RefusesByOne does
-	// not ask for them.
+	// Besides are properties that may also refuse the lock. RefusesByOne does not ask for them.
 	Besides []*property.Property
-	Why     string
 }
 
 // Wrong returns a lock with one mistake, which the property with this name finds.
