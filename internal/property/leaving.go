@@ -158,7 +158,7 @@ var GivingUp = New(
 		s.GaveUp(d, overdue.Err(), context.DeadlineExceeded)
 
 		for _, call := range blocking(e) {
-			for _, caught := range s.givesUpAtEachReply(e, call) {
+			for _, caught := range s.givesUpAtEachReply(e, call, nil) {
 				s.GaveUp(e, caught.Err(), context.Canceled)
 			}
 		}
@@ -169,7 +169,7 @@ var GivingUp = New(
 
 		f := s.Join("F") // it gives up just when it is its turn
 		for _, call := range blocking(f) {
-			for _, caught := range s.givesUpAtEachReply(f, call) {
+			for _, caught := range s.givesUpAtEachReply(f, call, nil) {
 				if caught.Err() != nil {
 					s.GaveUp(f, caught.Err(), context.Canceled)
 				} else {
@@ -231,8 +231,10 @@ func (s *Story) unlocksAfterItGaveUp(caught *zktest.Turn) {
 
 // givesUpAtEachReply lets a client make a call several times, such as its Lock. The context of the first call ends
 // while the reply to the first request is on its way, that of the second call while the reply to the second one
-// is, and so on, until a call sends no such request. A client that polls always sends one more.
-func (s *Story) givesUpAtEachReply(m *zktest.Member, lock lockCall) iter.Seq2[int, *zktest.Turn] {
+// is, and so on, until a call sends no such request. A client that polls always sends one more. meanwhile, if not nil,
+// is called when the context has ended, before the reply arrives.
+func (s *Story) givesUpAtEachReply(m *zktest.Member, lock lockCall, meanwhile func(n int, call *zktest.Turn),
+) iter.Seq2[int, *zktest.Turn] {
 	const most = 6
 	return func(yield func(int, *zktest.Turn) bool) {
 		for n := 1; n <= most; n++ {
@@ -242,6 +244,9 @@ func (s *Story) givesUpAtEachReply(m *zktest.Member, lock lockCall) iter.Seq2[in
 			s.Await(fmt.Sprintf("the server to carry out request %d of %s, or %s to wait", n, m.Name, m.Name),
 				comesToAStop(call, slow, mark))
 			call.GiveUp()
+			if meanwhile != nil {
+				meanwhile(n, call)
+			}
 			slow.Let()
 			isLast := !slow.IsSprung()
 			m.Tap.Restore() // removes a trap that was not sprung
@@ -396,8 +401,8 @@ func (s *Story) GaveUp(c *zktest.Member, err, why error) {
 	s.FailsIf(!isGone, "%s gave up, and left %v behind", c.Name, s.left(c))
 }
 
-// A holds the lock. The reply to B's create is delayed, later the reply to its list, and then that to its read of
-// A's znode. Each time B gives up before the reply arrives.
+// A holds the lock. B calls Lock several times, and gives up before the reply to its first request arrives, then before
+// that to its second one, and so on.
 var GivesUpAtOnce = New(
 	text("a client that gives up need not wait for a reply", "放弃等待不必等响应"),
 	text("a caller with a deadline would hang while the connection is down", "设了截止时间的调用者，会一直卡到网络恢复"),
@@ -407,32 +412,17 @@ var GivesUpAtOnce = New(
 		a, b := s.Join("A"), s.Join("B")
 		a.Acquire()
 		for _, call := range blocking(b) {
-			for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren, wiretap.GetData} {
-				s.givesUpAtOnce(b, call, op)
+			returns := func(n int, waiting *zktest.Turn) {
+				s.FailsIf(!s.Soon(waiting.Returned),
+					"B gave up while the reply to its request number %d was on its way, and its %s did not return before the reply "+
+						"arrived; its last requests: %s", n, call.name, waiting.LastAsked())
+			}
+			for _, waiting := range s.givesUpAtEachReply(b, call, returns) {
+				s.GaveUp(b, waiting.Err(), context.Canceled)
 			}
 		}
-		s.Holds(
-			"B gave up while its create, its list, and its read were not answered: Lock returned at once, and nothing was left",
-		)
+		s.Holds("B gave up before the reply to each of its requests: Lock returned at once, and nothing was left")
 	})
-
-// givesUpAtOnce lets B give up while the reply to a request of its call is on its way.
-func (s *Story) givesUpAtOnce(b *zktest.Member, call lockCall, op wiretap.Op) {
-	mark := b.Tap.Mark()
-	slow := b.Tap.HoldReply(op, 1)
-	waiting := b.Call(call.lock)
-	s.Await(fmt.Sprintf("the reply to B's %v to be held up", op), comesToAStop(waiting, slow, mark))
-	waiting.GiveUp()
-	atOnce := s.Soon(waiting.Returned)
-	slow.Let()
-	b.Tap.Restore()
-	s.FailsIf(
-		!atOnce,
-		"B gave up while the reply to its %v was on its way, and its %s did not return before the reply arrived",
-		op, call.name,
-	)
-	s.GaveUp(b, waiting.Err(), context.Canceled)
-}
 
 // A holds the lock. B's connection breaks while B lists the queue, and then while it reads a znode.
 // If B's Lock returns an error, B must have left the queue. Then the server refuses B's create, its list, and its read.
@@ -656,13 +646,13 @@ func (s *Story) tryRefused(b *zktest.Member, try lockCall, when string, args ...
 func (s *Story) triesAndGivesUp(a, b *zktest.Member) {
 	for _, try := range tries(b) {
 		held := a.Acquire()
-		for _, caught := range s.givesUpAtEachReply(b, try) {
+		for _, caught := range s.givesUpAtEachReply(b, try, nil) {
 			s.FailsIf(!s.Soon(caught.Returned), "A holds the lock, B has given up, and its %s does not return", try.name)
 			s.FailsIf(caught.Err() == nil, "A holds the lock, and B's %s got the lock as well", try.name)
 			s.GaveUp(b, caught.Err(), caught.Err())
 		}
 		s.unlocks(held)
-		for _, caught := range s.givesUpAtEachReply(b, try) {
+		for _, caught := range s.givesUpAtEachReply(b, try, nil) {
 			if err := caught.Err(); err != nil {
 				s.GaveUp(b, err, err)
 			} else {
