@@ -195,6 +195,13 @@ func TestTheThousandInABrowser(t *testing.T) {
 		b.Do(chromedp.Click(chromedp.CSS(".herd-reveal + button")))
 		b.Until(`document.querySelector(".herd-all").textContent.includes("500,500")`)
 		assert.Equal(t, []int{1000, 1}, []int{lit(0), lit(1)}, "notified, in %s", name)
+		green := browser.Evaluate[[]int](b, `all(".herd-field canvas").map((canvas) => {
+			const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+			let green = 0;
+			for (let i = 0; i < data.length; i += 4) if (data[i] === 0 && data[i + 1] === 112 && data[i + 2] === 78) green++;
+			return green;
+		})`)
+		assert.True(t, green[0] == 0 && green[1] > 20, "the ring of the only one that is notified: %v pixels", green)
 		b.Do(chromedp.Click(chromedp.CSS(".herd-sizes button:first-of-type")))
 		b.Until(`document.querySelector(".herd-all").textContent.includes("55")`)
 		assert.Equal(t, []int{10, 1}, []int{lit(0), lit(1)}, "notified, in %s", name)

@@ -7,6 +7,7 @@
 function showHerd(root, crowds, told = () => {}) {
   const NAMES = [text("Step 3", "第 3 步"), text("Step 4", "第 4 步")], COLOURS = ["notification", "request"];
   const SHOWN = 3000; // milliseconds that the slower of two releases is shown
+  const EDGE = 4; // pixels around a field, for the ring
   const largest = crowds.at(-1).waiters, drawn = crowds.map((_, i) => i === 0 ? crowds[0].releases[0].bytes : 0); // the reader's line; 0: not drawn
   const own = new Set(); // the columns at which he has set a point
   const number = (n) => n.toLocaleString("en");
@@ -95,14 +96,24 @@ function showHerd(root, crowds, told = () => {}) {
       canvas.width = width * ratio;
       canvas.height = height * ratio;
       ink.scale(ratio, ratio);
-      const columns = grid(crowd.waiters, width, height), pitch = Math.min(width / columns, height / Math.ceil(crowd.waiters / columns)), radius = Math.min(9, pitch * 0.36);
+      const columns = grid(crowd.waiters, width - 2 * EDGE, height - 2 * EDGE), rows = Math.ceil(crowd.waiters / columns);
+      const pitch = Math.min((width - 2 * EDGE) / columns, (height - 2 * EDGE) / rows), radius = Math.min(9, pitch * 0.36);
+      const place = (j) => [EDGE + (j % columns + 0.5) * pitch, EDGE + (Math.floor(j / columns) + 0.5) * pitch];
       r.told.forEach((moment, j) => {
         const isTold = moment >= 0 && moment <= at, isFresh = isTold && at - moment < 60000;
         ink.beginPath();
-        ink.arc((j % columns + 0.5) * pitch, (Math.floor(j / columns) + 0.5) * pitch, isFresh ? Math.min(pitch / 2, radius * 1.4) : radius, 0, 2 * Math.PI);
+        ink.arc(...place(j), isFresh ? Math.min(pitch / 2, radius * 1.4) : radius, 0, 2 * Math.PI);
         ink.fillStyle = color(isTold ? "notification" : "line");
         ink.fill();
       });
+      const only = notified(r) === 1 ? r.told.findIndex((moment) => moment >= 0 && moment <= at) : -1;
+      if (only >= 0) { // one among many: with a ring it is found
+        ink.beginPath();
+        ink.arc(...place(only), radius + 4, 0, 2 * Math.PI);
+        ink.lineWidth = 3;
+        ink.strokeStyle = color("holder");
+        ink.stroke();
+      }
       const sent = r.sent.findLast(([moment]) => moment <= at)?.[1] ?? 0;
       bar.style.width = 100 * sent / most + "%";
       fields[i].shown = { told: r.told.filter((moment) => moment >= 0 && moment <= at).length, sent };
@@ -133,7 +144,7 @@ function showHerd(root, crowds, told = () => {}) {
   function write() {
     const first = crowds[0], n = crowd.waiters, isOver = at >= end(), has = drawn.at(-1) > 0;
     root.classList.toggle("seen", seen);
-    ask.textContent = seen ? say(`${number(n)} clients wait, one dot each. One of them holds the lock after the release.`, `${number(n)} 个客户端在等，每个点是一个客户端。一次释放以后，只有一个拿到锁。`)
+    ask.textContent = seen ? say(`${number(n)} clients wait, one dot each. Step 4 notifies only the next holder, which has a ring.`, `${number(n)} 个客户端在等，每个点是一个客户端。第 4 步只通知下一个持有者，用圆圈标出。`)
       : say(`With ${first.waiters} waiting, one release in step 3 sends ${number(first.releases[0].bytes)} bytes to them. How many with ${number(largest)}? Draw your line: drag the circles, or use ↑ and ↓.`,
         `${first.waiters} 个客户端在等时，第 3 步的一次释放发给它们 ${number(first.releases[0].bytes)} 字节。${number(largest)} 个在等时是多少？请画出你的线：拖动圆圈，或按 ↑ ↓。`);
     reveal.textContent = say("Release the lock", "释放锁");
