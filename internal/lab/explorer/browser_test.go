@@ -451,6 +451,14 @@ func TestAColumnIsPlayedInABrowser(t *testing.T) {
 		b.Until(fmt.Sprintf(`!isBusy && location.hash === %q`, "#W23/"+columns[column]))
 	}
 	assert.True(t, isSnapped && isExact, "presses near a red column, and far from all")
+
+	// With the keyboard: the next red column, and Enter.
+	browser.Evaluate[any](b, `void (at("icicle").ariaValueNow = 1, at("icicle").focus())`)
+	b.Do(chromedp.KeyEvent(kb.ArrowRight))
+	at := fmt.Sprintf("%d: wrong", reds[0]+1)
+	assert.Equal(t, at, browser.Evaluate[string](b, `at("aim").checkVisibility() ? at("icicle").ariaValueText : "nothing is outlined"`))
+	b.Do(chromedp.KeyEvent(kb.Enter))
+	b.Until(fmt.Sprintf(`!isBusy && location.hash === %q`, "#W23/"+columns[reds[0]]))
 	assert.Zero(t, browser.Evaluate[int](b, `document.querySelectorAll(".goal.found").length`))
 }
 

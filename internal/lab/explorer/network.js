@@ -570,16 +570,20 @@ function icicle() {
     }
     return known.get(point);
   };
-  const total = ways(0), row = h / (total.deep + 1), unit = w / total.all;
+  const total = ways(0), row = h / (total.deep + 1), unit = w / total.all, ends = [];
   const visit = (point, x, depth) => {
     const n = ways(point), wide = n.all * unit, gap = wide > 4 ? 1 : 0;
-    ink.globalAlpha = 1; ink.fillStyle = colour("line"); ink.fillRect(x, depth * row, wide - gap, row - 1);
-    ink.globalAlpha = n.bad / n.all; ink.fillStyle = colour("bad"); ink.fillRect(x, depth * row, wide - gap, row - 1);
-    if (wide < 0.3) return;
-    for (const m of game.moves(point)) { visit(m.to, x, depth + 1); x += ways(m.to).all * unit; }
+    ink.fillRect(x, depth * row, wide - gap, row - 1);
+    const all = game.moves(point);
+    if (!all.length && n.bad) ends.push([x, depth]);
+    if (wide < 0.3 && !n.bad) return;
+    for (const m of all) { visit(m.to, x, depth + 1); x += ways(m.to).all * unit; }
   };
+  ink.fillStyle = colour("line");
   visit(0, 0, 0);
-  ink.globalAlpha = 1; ink.strokeStyle = colour("ink"); ink.lineWidth = 2 * devicePixelRatio;
+  ink.fillStyle = colour("bad"); // only where an interleaving ends wrong, and wide enough to be seen
+  for (const [x, depth] of ends) ink.fillRect(x, depth * row, Math.max(unit, 2 * devicePixelRatio), row - 1);
+  ink.strokeStyle = colour("ink"); ink.lineWidth = 2 * devicePixelRatio;
   let x = 0, point = 0;
   mine().forEach((m, depth) => {
     for (const other of game.moves(point)) { if (other.choice === m.choice) break; x += ways(other.to).all * unit; }
@@ -610,22 +614,35 @@ function icicle() {
     return under;
   };
   const aim = at("aim");
-  canvas.onpointerdown = canvas.onpointermove = (e) => {
-    const column = aimed(e);
+  const aims = (column) => {
     aim.hidden = false;
     aim.className = isRed(column) ? "red" : "";
     aim.style.left = `${column / total.all * 100}%`;
     aim.style.width = `${100 / total.all}%`;
+    canvas.ariaValueNow = column + 1;
+    canvas.ariaValueText = `${column + 1}${say(": ", "：")}${isRed(column) ? say("wrong", "出错") : say("right", "正确")}`;
   };
-  canvas.onpointerleave = () => { aim.hidden = true; };
-  canvas.onclick = (e) => {
+  const plays = (column) => {
     aim.hidden = true;
     at("play").scrollIntoView();
-    replay(pathOf(aimed(e)));
+    replay(pathOf(column));
+  };
+  canvas.ariaValueMax = total.all;
+  canvas.onpointerdown = canvas.onpointermove = (e) => aims(aimed(e));
+  canvas.onpointerleave = canvas.onblur = () => { aim.hidden = true; };
+  canvas.onclick = (e) => plays(aimed(e));
+  canvas.onkeydown = (e) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key], now = (canvas.ariaValueNow ?? 1) - 1;
+    if (e.key === "Enter") plays(now);
+    if (!by) return;
+    e.preventDefault();
+    let next = now + by; // the next red column, if any is red
+    while (total.bad && next >= 0 && next < total.all && !isRed(next)) next += by;
+    if (next >= 0 && next < total.all) aims(next);
   };
   const figure = (n) => n.toLocaleString("en");
-  at("counts").textContent = say(`${figure(total.all)} interleavings, a column each, from the first choice at the top to the last. ${total.bad ? `${figure(total.bad)} are wrong: red.` : "None is wrong."} The outline is your path. Press a column to see it played.${total.bad ? " A press near a red column plays the red one." : ""}`,
-    `${figure(total.all)} 种交错次序，每种一列，从上到下是第一次到最后一次选择。${total.bad ? `其中 ${figure(total.bad)} 种出错，用红色表示。` : "没有一种出错。"}方框是你的路径。按一列，就播放那一列${total.bad ? "；按在红列旁边，播放的是红列" : ""}。`);
+  at("counts").textContent = say(`${figure(total.all)} interleavings, a column each, from the first choice at the top to the last. ${total.bad ? `${figure(total.bad)} end wrong: red.` : "None is wrong."} The outline is your path. Press a column to see it played.${total.bad ? " A press near a red column plays the red one." : ""}`,
+    `${figure(total.all)} 种交错次序，每种一列，从上到下是第一次到最后一次选择。${total.bad ? `其中 ${figure(total.bad)} 种以出错告终，终点是红色。` : "没有一种出错。"}方框是你的路径。按一列，就播放那一列${total.bad ? "；按在红列旁边，播放的是红列" : ""}。`);
 }
 
 // ---- The address ----

@@ -39,7 +39,7 @@ func TestThePageInABrowser(t *testing.T) {
 	b.Says("#goals", "One waits forevernot found yetA znode is left behindnot found yet")
 	b.Do(chromedp.Click(chromedp.CSS("#give summary")))
 	b.Contains("#goals", "the fewest: 4 choices")
-	b.Contains("#counts", "14 are wrong")
+	b.Contains("#counts", "14 end wrong")
 	b.Do(chromedp.Click(chromedp.CSS("#answers button")))
 	b.Contains("#says", "This breaks it, in 4 choices: One waits forever; A znode is left behind.")
 	b.Contains("#says", "nobody deletes that znode, and B waits for it.")
