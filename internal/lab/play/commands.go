@@ -226,7 +226,7 @@ func (b *side) all(do string) error {
 		isCrowd := len(whom) > 20 // a crowd calls Lock at the same time, behind the first client
 		for i, one := range whom {
 			comesInTurn := i == 0 || !isCrowd
-			one.follows(do, do == "lock" && comesInTurn)
+			one.follows(one.asks(do), do == "lock" && comesInTurn)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package play
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -577,14 +578,55 @@ func TestTheDecisiveMomentIsOnBothBoardsInABrowser(t *testing.T) {
 	browser.Evaluate[any](w.Browser, `location.hash = "#lesson-6/1"; null`)
 	w.at(6, 1)
 	w.Until(`document.activeElement.dataset.guess === "0"`)
+	states := browser.Evaluate[[]string](w.Browser, `boards.flatMap((b) => b.clients.map((_, i) => b.state(i)))`)
+	assert.Equal(t, slices.Repeat([]string{"idle"}, 12), states, "nothing answers the guess of lesson 6 before it is made")
+	for _, told := range []string{"together", "alone", "wait"} {
+		assert.NotContains(t, w.Text("#lesson .situation"), told, "the answer, before the question")
+	}
 	const button = `document.querySelector("#lesson li.now > button[data-do]")`
 	assert.True(t, browser.Evaluate[bool](w.Browser, button+`.disabled`), "before the guess")
 	w.press("#lesson .unknown")
 	w.Until(`!` + button + `.disabled && document.activeElement === ` + button)
 	w.Do(chromedp.KeyEvent(kb.Enter))
 	w.done(1)
-	w.Contains("#lesson .guesses", "Step 6: client 6 overtakes the writer: no")
-	w.Contains("#lesson", "Client 6 waits, although three readers hold the lock")
+	w.Contains("#lesson .guesses", "Step 5: clients that hold the lock: 1")
+	w.Contains("#lesson .guesses", "Step 6: clients that hold the lock: 3")
+	w.Contains("#lesson", "Clients 4 and 5 also want to read, and wait")
+	w.Until(`service.pace === "slow"`) // from here on each message can be seen
+}
+
+// stripsAreRead checks that no text of the strips is small, cut, or over another, and that a token is in a lane of its own.
+func (w *window) stripsAreRead(where string) {
+	w.Helper()
+	assert.Empty(w, browser.Evaluate[[]string](w.Browser, `(() => {
+		const found = [], own = CanvasRenderingContext2D.prototype.fillText;
+		const texts = new Map();
+		CanvasRenderingContext2D.prototype.fillText = function (words, x, y) {
+			const wide = this.measureText(words).width, left = x - (this.textAlign === "center" ? wide / 2 : 0);
+			texts.set(this.canvas, [...(texts.get(this.canvas) ?? []), { words, left, right: left + wide, y, size: parseFloat(this.font.match(/([\d.]+)px/)[1]) }]);
+			own.apply(this, arguments);
+		};
+		drawStrips();
+		CanvasRenderingContext2D.prototype.fillText = own;
+		if (texts.size !== 2) found.push("strips: " + texts.size);
+		for (const [canvas, all] of texts) {
+			const box = canvas.getBoundingClientRect();
+			if (box.left < 0 || box.right > innerWidth || box.bottom > innerHeight) found.push("a strip is not on the screen");
+			for (const one of all) {
+				if (one.size < 11) found.push(one.words + ": small");
+				if (one.left < 0 || one.right > box.width || one.y < 6 || one.y > box.height - 6) found.push(one.words + ": cut");
+				const isOver = (other) => other !== one && Math.abs(other.y - one.y) < 11 && other.left < one.right && one.left < other.right;
+				if (all.some(isOver)) found.push(one.words + ": over another");
+			}
+		}
+		for (const { strip } of boards) {
+			if (strip.tokens.length !== 2 || strip.tokens[1].left < strip.tokens[0].right) found.push("the tokens");
+		}
+		return found;
+	})()`), where)
+	tokens := browser.Evaluate[[][]string](w.Browser, `boards.map((b) => b.strip.tokens.map((token) => token.words))`)
+	assert.Equal(w, []string{"none", "none"}, tokens[0], where)
+	assert.NotEqual(w, tokens[1][0], tokens[1][1], where)
 }
 
 // In lesson 5 the reader drags the end of the pause and guesses; recorded runs answer, and the answer changes where the

@@ -25,9 +25,9 @@ type lesson struct {
 
 	left, right string
 	clients     int
+	readers     []int    // the clients that only read, where the lock has readers
 	moves       []string // the first commands: for client 0, client 1 and so on, in turn
 	scene       []string // the states of the clients after these moves: then the first task appears
-	beside      []string // the states on the right, if they are not the same
 	pace        string   // of the wire, from then on
 }
 
@@ -36,7 +36,7 @@ type lesson struct {
 type guess struct {
 	Text lang.Text `json:"text"`
 	Of   lang.Text `json:"of"`   // the name of what is guessed, shown before its value
-	Kind string    `json:"kind"` // a number, the client that is next, yes or no, or whether a write is accepted
+	Kind string    `json:"kind"` // a number, the client that is next, or whether a write is accepted
 	At   int       `json:"at"`   // the index of the task before which it is asked
 
 	// Known is the index of the task whose result answers it.
@@ -49,7 +49,6 @@ type guess struct {
 const (
 	guessNumber = "number"
 	guessNext   = "next"  // a client; -1: nobody
-	guessYes    = "yes"   // 1: yes, 0: no
 	guessWrite  = "write" // 1: the write is accepted, 0: it is not
 )
 
@@ -65,15 +64,16 @@ func notified(b *side) int { return b.Counters().Notifications }
 type task struct {
 	Text   lang.Text `json:"text"`
 	Do     string    `json:"do"`     // the button; "": the reader waits
-	Client int       `json:"client"` // everyHolder: the command is for all that hold the lock
+	Client int       `json:"client"` // everyone: the command is for all clients that can do it
 	Moment string    `json:"moment"` // the decisive message, shown again: lost or notified; "": none
 
-	done func(b *side) bool
-	seen func(b *side) lang.Text // the result, with its counts; nil: there is nothing to say
+	slows bool // once it is done, the wire is slow
+	done  func(b *side) bool
+	seen  func(b *side) lang.Text // the result, with its counts; nil: there is nothing to say
 }
 
-// everyHolder is the Client of a task for all that hold the lock.
-const everyHolder = -1
+// everyone is the Client of a task for all clients that can do it.
+const everyone = -1
 
 // lessons lists the lessons, one for each chapter.
 var lessons = []lesson{
@@ -318,47 +318,51 @@ var lessons = []lesson{
 		Question: text("Clients that only read do each other no harm. Can they hold the lock at the same time?",
 			"只读的客户端互不妨碍。它们能同时持有锁吗？"),
 		Situation: text(
-			"Clients 0, 1 and 2 wanted to read, then client 3 wanted to write, then 4 and 5 wanted to read. "+
-				"The lock of step 5, on the left, has one holder at a time. In step 6, on the right, "+
-				"readers hold the lock together, and a writer holds it alone.",
-			"先是客户端 0、1、2 要读，接着客户端 3 要写，最后客户端 4、5 要读。"+
-				"左边是第 5 步，它的锁同一时刻只有一个持有者。右边是第 6 步：读者一起持有锁，写者独占锁。"),
+			"Clients 0, 1 and 2 want to read, client 3 wants to write, and clients 4 and 5 want to read. "+
+				"The lock of step 5, on the left, does not learn what a client wants. The lock of step 6, on the right, does.",
+			"客户端 0、1、2 要读，客户端 3 要写，客户端 4、5 要读。"+
+				"左边是第 5 步：客户端要读还是要写，锁并不知道。右边是第 6 步：锁知道。"),
 		left:    "5",
 		right:   "6",
-		clients: 7,
-		moves:   []string{"read", "read", "read", "lock", "read", "read"},
-		scene:   []string{"holds", "waits", "waits", "waits", "waits", "waits", "idle"},
-		beside:  []string{"reads", "reads", "reads", "waits", "waits", "waits", "idle"},
-		pace:    slow,
+		clients: 6,
+		readers: []int{0, 1, 2, 4, 5},
+		scene:   slices.Repeat([]string{"idle"}, 6),
+		pace:    real,
 		Calm:    true,
 		Guess: guess{
-			Text: text("Client 6 comes now, and only wants to read. "+
-				"Your guess: does it get the lock before client 3, the writer?",
-				"客户端 6 现在才来，它只想读。你猜：它会在写者（客户端 3）之前拿到锁吗？"),
-			Of:   text("client 6 overtakes the writer", "客户端 6 插到写者前面"),
-			Kind: guessYes, At: 0, Known: 0, measured: func(b *side) int {
-				if b.clients[6].IsInside() {
-					return 1
+			Text: text("Your guess: how many of them hold the lock at the same time?",
+				"你猜：其中有几个同时持有锁？"),
+			Of:   text("clients that hold the lock", "持有锁的客户端"),
+			Kind: guessNumber, At: 0, Known: 0, measured: func(b *side) (n int) {
+				for _, c := range b.clients {
+					if c.IsInside() {
+						n++
+					}
 				}
-				return 0
+				return n
 			},
 		},
 		Tasks: []task{
-			{Text: text("Let client 6 ask to read.",
-				"让客户端 6 请求读。"), Do: "read", Client: 6,
-				done: func(b *side) bool { return (b.Watches(6) || b.clients[6].IsInside()) && b.Quiet() },
+			{Text: text("Let all of them ask for the lock, in the order of their numbers.",
+				"让它们按编号的顺序请求加锁。"), Do: "lock", Client: everyone, slows: true,
+				done: func(b *side) bool {
+					isShared := b.are("reads", "reads", "reads", "waits", "waits", "waits")
+					isAlone := b.are("holds", "waits", "waits", "waits", "waits", "waits")
+					return (isShared || isAlone) && b.waitsSilently() && b.Quiet()
+				},
 				seen: func(b *side) lang.Text {
 					if b.isShared() {
-						return lang.Of("Client 6 waits, although three readers hold the lock: the writer is before it in the queue. "+
+						return lang.Of("Clients 0, 1 and 2 read at the same time. Clients 4 and 5 also want to read, and wait: "+
+							"the writer is before them in the queue. "+
 							"If readers could overtake it, new ones could keep the writer waiting forever.",
-							"虽然有三个读者持有锁，客户端 6 还是要等：队列里，写者排在它前面。"+
+							"客户端 0、1、2 一起读。客户端 4、5 也只想读，却要等：队列里，写者排在它们前面。"+
 								"如果读者可以插队，新来的读者就可能让写者永远等下去。")
 					}
-					return lang.Of("Client 6 is the last in the queue, behind readers and the writer.",
-						"客户端 6 排在队尾，前面有读者，也有写者。")
+					return lang.Of("Client 0 holds the lock alone: here readers wait for readers.",
+						"客户端 0 独占锁：在这里，读者也要等读者。")
 				}},
 			{Text: text("Let all clients that hold the lock unlock.",
-				"让所有持有锁的客户端解锁。"), Do: "unlock", Client: everyHolder,
+				"让所有持有锁的客户端解锁。"), Do: "unlock", Client: everyone,
 				done: func(b *side) bool {
 					if b.isShared() {
 						return holds(3)(b) && b.Quiet()
@@ -374,10 +378,10 @@ var lessons = []lesson{
 						"客户端 0 读过了。现在客户端 1 独自持有锁。")
 				}},
 			{Text: text("Once more: let all clients that hold the lock unlock.",
-				"再来一次：让所有持有锁的客户端解锁。"), Do: "unlock", Client: everyHolder, Moment: "notified",
+				"再来一次：让所有持有锁的客户端解锁。"), Do: "unlock", Client: everyone, Moment: "notified",
 				done: func(b *side) bool {
 					if b.isShared() {
-						return b.are("idle", "idle", "idle", "idle", "reads", "reads", "reads") && b.Quiet()
+						return b.are("idle", "idle", "idle", "idle", "reads", "reads") && b.Quiet()
 					}
 					return b.are("idle", "idle", "holds") && b.Quiet()
 				},
@@ -388,9 +392,8 @@ var lessons = []lesson{
 							"%s, to the readers that waited for the writer. All of them read now, and nobody waits.",
 							"%s，发给了等待写者的读者。它们现在一起读，没有客户端在等。", told)
 					}
-					return lang.Of("%s. It is the turn of client 2, and four clients still wait: "+
-						"here a reader waits for readers, which is unnecessary.",
-						"%s。刚轮到客户端 2，还有四个客户端在等：在这里，读者也要等读者，其实没有必要。", told)
+					return lang.Of("%s. It is the turn of client 2, and three clients still wait, two of them only to read.",
+						"%s。刚轮到客户端 2，还有三个客户端在等，其中两个只想读。", told)
 				}},
 		},
 	},
@@ -436,6 +439,19 @@ func killed(b *side) bool { return b.clients[0].Process == stage.Dead }
 
 func holds(n int) func(b *side) bool {
 	return func(b *side) bool { return b.clients[n].Is == actor.Holds }
+}
+
+// asks returns how the client carries out a command for all: in a lesson some only read, where the lock has
+// readers.
+func (c *client) asks(do string) string {
+	c.mu.Lock()
+	n := c.course.Lesson
+	c.mu.Unlock()
+	isReader := n > 0 && slices.Contains(lessons[n-1].readers, c.Number)
+	if do == "lock" && isReader && c.Reads {
+		return "read"
+	}
+	return do
 }
 
 // isShared reports whether readers can hold the lock at the same time.
@@ -497,6 +513,9 @@ func (s *service) guide() {
 	s.course.Done++
 	s.course.Since = s.now()
 	s.course.Seen = append(s.course.Seen, seen)
+	if t.slows {
+		s.pace, s.moves = slow, slow
+	}
 	if isAnswer {
 		s.course.Measured = measured
 	}
@@ -557,25 +576,16 @@ func (s *service) open(n int) {
 		})
 	})
 	for i, do := range l.moves {
-		queues := do == "lock" || do == "read"
+		queues := do == "lock"
 		for _, b := range s.laid() {
 			if !queues {
 				b.settles() // a fault is set only once the clients have gone as far as they can
 			}
-			one := b.clients[i%l.clients]
-			if do == "read" && !one.Reads {
-				one.follows("lock", queues)
-			} else {
-				one.follows(do, queues)
-			}
+			b.clients[i%l.clients].follows(do, queues)
 		}
 	}
-	for at, b := range s.laid() {
-		scene := l.scene
-		if at == 1 && l.beside != nil {
-			scene = l.beside
-		}
-		s.await(time.Minute, func() bool { return b.are(scene...) && b.waitsSilently() })
+	for _, b := range s.laid() {
+		s.await(time.Minute, func() bool { return b.are(l.scene...) && b.waitsSilently() })
 		b.settles()
 		s.mu.Lock()
 		b.Acts(s.now(), stage.Action{Do: "lesson", N: n})

@@ -568,7 +568,6 @@ function isOutOfReach() {
 const guesses = new Map();
 const guessKey = (board) => `${service.course.lesson}/${board}`;
 const guessed = (kind, value) => kind === "number" ? String(value)
-  : kind === "yes" ? (Number(value) ? say("yes", "会") : say("no", "不会"))
   : kind === "write" ? (Number(value) ? say("accepted", "接受") : say("refused", "拒绝")) : Number(value) < 0 ? say("nobody", "没有人") : clientName(value);
 
 // UNKNOWN is the guess of a reader who does not know.
@@ -587,7 +586,7 @@ function guess(at) {
   const isOver = course.measured?.length, side = (i) => live().length > 1 ? stepOf(i) + (kind !== "write" || isOver ? "" : live()[i].is.step < 5 ? say(", without tokens", "，没有令牌") : say(", with tokens", "，有令牌")) : "";
   const isHere = isOver ? at === known : at === task && course.done <= task;
   if (!isHere) return [];
-  const list = kind === "yes" || kind === "write" ? [["1", guessed(kind, 1)], ["0", guessed(kind, 0)]] : [["-1", guessed(kind, -1)], ...[...Array(clients).keys()].map((i) => [String(i), guessed(kind, i)])];
+  const list = kind === "write" ? [["1", guessed(kind, 1)], ["0", guessed(kind, 0)]] : [["-1", guessed(kind, -1)], ...[...Array(clients).keys()].map((i) => [String(i), guessed(kind, i)])];
   const fields = live().map((_, i) => {
     const value = guesses.get(guessKey(i));
     const isKnown = value && value !== UNKNOWN;
