@@ -548,8 +548,13 @@ func TestTheDecisiveMomentIsOnBothBoardsInABrowser(t *testing.T) {
 	w := &window{browser.Open(t, p.address.String()+"#lesson-4/1", 1366, 768), p}
 	w.Until(`service.course?.lesson === 4`)
 	w.at(4, 1)
+	browser.Evaluate[any](w.Browser, `
+		vanished = 0; // how often the tasks have gone while the first was under way
+		new MutationObserver(() => { if (!document.querySelector("#lesson li")) vanished++; }).observe($("lesson"), { subtree: true, childList: true });
+		null`)
 	w.pressNext()
 	w.done(1)
+	assert.Zero(t, browser.Evaluate[int](w.Browser, `vanished`))
 	w.Until(`Boolean(past.focus?.decides)`)
 	flying := `boards.map((b) => b.stage.flying().filter((f) => f.lost).length)`
 	w.Until(`boards.every((b) => b.stage.story.past)`)

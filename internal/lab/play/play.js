@@ -358,6 +358,7 @@ function render() {
     service.course = later;
     later = null;
   }
+  settles();
   document.body.classList.remove("unknown");
   dirty = false;
   rendered = performance.now();
@@ -464,10 +465,14 @@ function toDo() {
   return isSet() && !choosing ? lessons[course.lesson - 1].tasks[course.done] : undefined;
 }
 
-// isSet reports whether a lesson's scene is set up, and the page shows it so. Then the task appears.
-function isSet() {
+// isSet reports whether a lesson's scene is set up, and the page has shown it so. Then the task appears, and stays.
+let isSettled = false;
+const isSet = () => service.course?.begun && isSettled;
+
+// settles notes whether the scene is set up.
+function settles() {
   const { course } = service;
-  return course.begun && (course.done > 0 || live().every((b) => b.is.rows.every((r, i) => b.state(i) === r.is)));
+  isSettled = course.begun && (isSettled || course.done > 0 || live().every((b) => b.is.rows.every((r, i) => b.state(i) === r.is)));
 }
 
 // isNext reports whether a button is the one to press now.
