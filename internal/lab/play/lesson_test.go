@@ -560,6 +560,15 @@ func TestTheDecisiveMomentIsOnBothBoardsInABrowser(t *testing.T) {
 	w.Until(`boards.every((b) => b.stage.story.past)`)
 	assert.Equal(t, []int{1, 1}, browser.Evaluate[[]int](w.Browser, flying), "lost replies")
 
+	// The reply is on its way until half way. Then it has a sign of its own, which the legend explains.
+	isGone := `[0.2, 0.9].map((share) => boards.map(({ stage }) => {
+		const f = stage.story.frames.find((f) => f.lost);
+		stage.draw(f.from + share * (f.to - f.from), null);
+		return f.isGone;
+	}))`
+	assert.Equal(t, [][]bool{{false, false}, {true, true}}, browser.Evaluate[[][]bool](w.Browser, isGone))
+	w.Until(`document.querySelector("#legend [data-sign=lost]").checkVisibility()`)
+
 	// In step 5 the client finds its znode by the id in the name. In step 4 there is none.
 	w.Until(`boards.every((b) => b.strip?.lost.join() === "1")`)
 	assert.Equal(t, []bool{false, true}, browser.Evaluate[[]bool](w.Browser, `boards.map((b) => b.stage.tagOf(1) !== "")`))

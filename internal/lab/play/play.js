@@ -378,7 +378,7 @@ function render() {
   $("ids").hidden = !of.some((step) => step >= 5);
   $("kinds").hidden = !of.includes(6);
   $("equal").hidden = !of.includes(6);
-  $("tokens").hidden = !live().some((b) => b.is.rows.some((r) => r.token));
+  $("tokens").hidden = !of.some((step) => step >= 5) && !live().some((b) => b.is.rows.some((r) => r.token));
   $("rests").hidden = !service.rests;
   $("shared").hidden = !(service.pages > 1);
   set($("shared"), say(`open in ${service.pages} windows: all show the same`, `已在 ${service.pages} 个窗口打开，显示的都一样`));
@@ -406,9 +406,11 @@ function legend(steps) {
   const polls = l !== null && steps.every((step) => step < 3), kills = l?.tasks.some((t) => t.do === "kill");
   const show = (signs, is) => { for (const sign of $("legend").querySelectorAll(signs)) sign.hidden = !is; };
   show("[data-sign=notified]", !polls);
-  show(".on-strip", l?.timed && !narrow.matches);
-  show(".on-pause", l?.drags && !narrow.matches);
-  show(".on-silence", (l?.drags || kills) && !narrow.matches);
+  show("[data-sign=crashed]", !l || kills);
+  show("[data-sign=lost]", !l || l.tasks.some((t) => t.moment === "lost"));
+  show(".on-strip", l?.timed);
+  show(".on-pause", l?.drags);
+  show(".on-silence", l?.drags || kills);
 }
 
 // locate keeps the address up to date. The address names the lesson and its task, or the locks.

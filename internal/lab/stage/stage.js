@@ -522,8 +522,9 @@ class Stage {
     let share = Math.min(1, Math.max(0, this.along(f)));
     if (still.matches) share = 0.5;
     if (f.lost) share = Math.min(share, 0.5);
+    f.isGone = f.lost && share === 0.5; // it is lost half way, and not before
     const side = f.kind === REQUEST ? 1 : -1, length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
-    // The cross of a lost frame must not cover the znode's number.
+    // The sign of a lost frame must not cover the znode's number.
     const shift = (this.many ? 0 : f.lost ? this.chip().w / 2 + 5 : 7) * side;
     const p = { x: a.x + (b.x - a.x) * share + shift * Math.abs(b.y - a.y) / length, y: a.y + (b.y - a.y) * share + shift * Math.abs(b.x - a.x) / length };
     const size = this.many ? 2.2 : this.tiny ? 4.5 : this.small ? 6 : 8 * this.scale;
@@ -544,7 +545,8 @@ class Stage {
       ink.fill();
       this.text("!", p.x, p.y + 0.5, color.paper, size * 1.6 / this.scale, "800");
     }
-    if (f.lost) cross(ink, p, size * 1.6, color.bad);
+    if (f.isGone && f.kind === REPLY) lostReply(ink, p, size * 1.1, color.paper, color.bad);
+    else if (f.isGone) cross(ink, p, size * 1.6, color.bad);
     ink.globalAlpha = 1;
   }
 
@@ -555,7 +557,7 @@ class Stage {
     if (f.err) return errorName(f.err);
     const done = f.op === 12 ? say(f.names === 1 ? "1 name" : `${f.names} names`, `${f.names} 个名字`)
       : f.op === 1 ? say("created", "已创建") : f.op === 2 ? say("deleted", "已删除") : say("done", "完成");
-    return !f.lost ? done : this.tiny ? say("lost", "丢失") : say(`${done}: lost`, `${done}：丢失`);
+    return !f.isGone ? done : this.tiny ? say("lost", "丢失") : say(`${done}: lost`, `${done}：丢失`);
   }
 
   // over reports whether a frame is drawn over the znodes, and not under them.
@@ -628,4 +630,15 @@ function cross(ink, p, size, stroke) {
   ink.lineWidth = 3;
   line(ink, { x: p.x - size / 2, y: p.y - size / 2 }, { x: p.x + size / 2, y: p.y + size / 2 });
   line(ink, { x: p.x + size / 2, y: p.y - size / 2 }, { x: p.x - size / 2, y: p.y + size / 2 });
+}
+
+// lostReply draws a reply that is lost: its disc is empty, and struck through once.
+function lostReply(ink, p, radius, paper, stroke) {
+  circle(ink, p, radius);
+  ink.fillStyle = paper;
+  ink.fill();
+  ink.strokeStyle = stroke;
+  ink.lineWidth = 2.5;
+  ink.stroke();
+  line(ink, { x: p.x - radius * 0.7, y: p.y + radius * 0.7 }, { x: p.x + radius * 0.7, y: p.y - radius * 0.7 });
 }
