@@ -18,9 +18,10 @@ for (const figure of all(".run")) {
     return stage;
   });
   const times = clock(stories);
-  const lanes = stories[0].clients.length <= LANES ? stages.map((stage) => {
+  const lanes = stories[0].clients.length <= LANES ? stages.map((stage, i) => {
     const lane = make("canvas", "", { className: "strip", ariaHidden: "true" }); // the caption and the steps say it
-    lane.onpointerdown = lane.onpointermove = (e) => e.buttons === 1 && go(times.length * (e.offsetX - STRIP.left) / (lane.clientWidth - STRIP.left - STRIP.right));
+    lane.onpointerdown = lane.onpointermove = (e) => e.buttons === 1 && go(times.length * shareAt(lane, e));
+    lane.style.height = `${stripHeight(stories[i])}px`;
     stage.canvas.after(lane);
     return lane;
   }) : [];
@@ -46,8 +47,8 @@ for (const figure of all(".run")) {
     lanes.forEach((lane, i) => {
       if (!stages[i].radius) return;
       lane.drawn = drawStrip(lane, stories[i], (t) => times.shown(i, t) / times.length, now / times.length, ticks);
-      const { clientWidth: width, clientHeight: height } = lane, end = STRIP.left + (width - STRIP.left - STRIP.right) * seen / times.length + 2;
-      lane.getContext("2d").clearRect(end, 0, width - end, height); // what comes is not told before it was shown
+      const end = STRIP.left(lane) + wide(lane) * seen / times.length + 2;
+      lane.getContext("2d").clearRect(end, 0, lane.clientWidth - end, lane.clientHeight); // what comes is not told before it was shown
     });
     slider.value = now;
     toggle.textContent = isPlaying ? "❚❚" : "▶";

@@ -517,10 +517,13 @@ func TestTheTextComesAfterThePictureInABrowser(t *testing.T) {
 		assert.Equal(t, []int{0, 1}, browser.Evaluate[[]int](w.Browser, strip("says")), "the holders, as the server says")
 		assert.Equal(t, []int{0}, browser.Evaluate[[]int](w.Browser, strip("pauses")))
 		assert.Contains(t, browser.Evaluate[[]string](w.Browser, strip("both")), "0,1", "both believe at once")
+		seconds := browser.Evaluate[[]int](w.Browser, strip("seconds")+`.map((s) => s.second)`)
+		assert.True(t, seconds[0] == 0 && slices.IsSorted(seconds) && seconds[len(seconds)-1] >= 5, "the axis: %v", seconds)
 	}
+	w.stripsAreRead("on a laptop")
 	browser.Evaluate[any](w.Browser, `(() => {
 		const canvas = $("strips").children[0], box = canvas.getBoundingClientRect();
-		const at = { bubbles: true, buttons: 1, clientX: box.x + STRIP.left + 9, clientY: box.y + 9 };
+		const at = { bubbles: true, buttons: 1, clientX: box.x + STRIP.left(canvas) + 9, clientY: box.y + 9 };
 		canvas.dispatchEvent(new PointerEvent("pointerdown", at));
 	})()`)
 	w.Until(`past.at !== null && boards.every((b) => b.stage.story.past)`)
@@ -528,6 +531,13 @@ func TestTheTextComesAfterThePictureInABrowser(t *testing.T) {
 
 	// One message back is also one write back.
 	w.press("#now")
+	w.Do(chromedp.EmulateViewport(390, 844))
+	w.Until(`innerWidth === 390 && past.at === null && boards.every((b) => isShort($("strips").children[b.i]))`)
+	w.stripsAreRead("on a phone")
+	w.Do(chromedp.EmulateViewport(1366, 768))
+	w.Until(`innerWidth === 1366`)
+
+	// One message back is also one write back.
 	for range 200 {
 		w.press("#earlier")
 		w.Until(`past.focus !== null`)
@@ -634,7 +644,8 @@ func (w *window) stripsAreRead(where string) {
 			}
 		}
 		for (const { strip } of boards) {
-			if (strip.tokens.length !== 2 || strip.tokens[1].left < strip.tokens[0].right) found.push("the tokens");
+			const [first, second] = strip.tokens;
+			if (strip.tokens.length !== 2 || second.left < first.left + first.size) found.push("the tokens");
 		}
 		return found;
 	})()`), where)
@@ -681,8 +692,8 @@ func TestThePauseIsDraggedInABrowser(t *testing.T) {
 
 	// The end of the pause is dragged in the picture, too: after two seconds the write is in time.
 	browser.Evaluate[any](w.Browser, `(() => {
-		const canvas = $("strips").children[1], box = canvas.getBoundingClientRect(), wide = canvas.clientWidth - STRIP.left - STRIP.right;
-		const at = { bubbles: true, buttons: 1, clientX: box.x + STRIP.left + wide * (BEFORE + 2) * SECOND / SPAN, clientY: box.y + 9 };
+		const canvas = $("strips").children[1], box = canvas.getBoundingClientRect(), width = wide(canvas);
+		const at = { bubbles: true, buttons: 1, clientX: box.x + STRIP.left(canvas) + width * (BEFORE + 2) * SECOND / SPAN, clientY: box.y + 9 };
 		canvas.dispatchEvent(new PointerEvent("pointerdown", at));
 	})()`)
 	w.Contains("#seconds", "2 s")

@@ -841,7 +841,7 @@ function drawStrips() {
 const stripSays = ({ both, writes }) => (both.length ? say("Two clients believe at the same time that they hold the lock. ", "两个客户端同时以为自己持有锁。") : "") + (writes.length ? say(`Writes: ${writes.join(", ")}.`, `写入：${writes.join("，")}。`) : "");
 for (const canvas of $("strips").children) canvas.onpointerdown = canvas.onpointermove = (e) => {
   if (e.buttons !== 1) return;
-  const share = (e.offsetX - STRIP.left) / (canvas.clientWidth - STRIP.left - STRIP.right);
+  const share = shareAt(canvas, e);
   if (isDragging()) return drags(Math.round(share * SPAN / SECOND) - BEFORE);
   if (past.clock) shows(past.clock.length * share);
 };
@@ -887,7 +887,7 @@ function drawPauses() {
     if (!canvas.checkVisibility()) return;
     const ticks = Array.from({ length: SPAN / SECOND }, (_, k) => k * SECOND / SPAN);
     const shown = hasGuessed() ? story : unanswered(story);
-    live()[i].strip = drawStrip(canvas, { ...shown, stored: true }, x, x(from + pause() * SECOND), ticks);
+    live()[i].strip = drawStrip(canvas, { ...shown, stored: true }, x, x(from + pause() * SECOND), ticks, from);
     canvas.ariaLabel = stripSays(live()[i].strip);
   });
 }

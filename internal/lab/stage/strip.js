@@ -1,21 +1,36 @@
 // A strip is a story as lanes, from left to right: what each client believes, what the server says, and
 // what the store has.
 
-// STRIP is the room for the names of the lanes, and the margin on the right.
-const STRIP = { left: 84, right: 6 };
+// STRIP is the room for the names of the lanes, which are shorter on a phone, the margin on the right,
+// the height of the axis, and the least height of a lane whose text can be read.
+const STRIP = { left: (canvas) => isShort(canvas) ? 46 : 84, right: 6, axis: 15, lane: 15 };
+const isShort = (canvas) => canvas.clientWidth < 300;
+const wide = (canvas) => canvas.clientWidth - STRIP.left(canvas) - STRIP.right;
+
+// shareAt returns the place of a pointer on a strip, from 0 to 1.
+const shareAt = (canvas, { offsetX }) => (offsetX - STRIP.left(canvas)) / wide(canvas);
+
+// lanesOf returns how many lanes a story has: its clients, the server and, if it has a store, the tokens and the store.
+const lanesOf = (story) => story.clients.length + (story.stored ? 3 : 1);
+const stripHeight = (story) => STRIP.lane * lanesOf(story) + STRIP.axis;
+
+// SECONDS are the moments that the axis may name.
+const SECONDS = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 60, 120, 300, 600, 1800, 3600];
 
 // drawStrip draws a story on a canvas. x returns where a moment of the story is, from 0 to 1; at is the
-// place of the hairline, and ticks are those of the reader's actions. It returns what it has drawn.
-function drawStrip(canvas, story, x, at, ticks) {
+// place of the hairline, and ticks are those of the reader's actions. The seconds count from the moment zero: the
+// first action, if nothing else is said. It returns what it has drawn.
+function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story.phases[0]).at) {
   const { clientWidth: width, clientHeight: height } = canvas, ratio = devicePixelRatio || 1, ink = canvas.getContext("2d");
   canvas.width = width * ratio;
   canvas.height = height * ratio;
   ink.scale(ratio, ratio);
   const style = getComputedStyle(document.documentElement), color = (name) => style.getPropertyValue("--" + name).trim();
-  const { left: gutter, right } = STRIP, lanes = story.clients.length + 1 + (story.stored ? 1 : 0), lane = (height - 4) / lanes, band = Math.min(14, lane * 0.62);
-  const px = (t) => gutter + (width - gutter - right) * Math.min(1, Math.max(0, x(t))), py = (i) => 2 + lane * (i + 0.5);
+  const gutter = STRIP.left(canvas), room = wide(canvas), lane = (height - STRIP.axis) / lanesOf(story), band = Math.min(14, lane * 0.72);
+  const px = (t) => gutter + room * Math.min(1, Math.max(0, x(t))), py = (i) => lane * (i + 0.5);
+  const named = (long, short) => isShort(canvas) ? short : long;
   const write = (words, left, y, fill, weight = "400", align = "left") => {
-    ink.font = `${weight} ${Math.min(12, lane * 0.8)}px system-ui, "DejaVu Sans", sans-serif`;
+    ink.font = `${weight} 12px system-ui, "DejaVu Sans", sans-serif`;
     ink.textAlign = align;
     ink.textBaseline = "middle";
     ink.fillStyle = fill;
@@ -23,14 +38,24 @@ function drawStrip(canvas, story, x, at, ticks) {
   };
   const box = (from, to, i, fill) => { ink.fillStyle = fill; ink.fillRect(px(from), py(i) - band / 2, Math.max(1.5, px(to) - px(from)), band); };
   ink.fillStyle = color("line");
-  for (const tick of ticks) ink.fillRect(gutter + (width - gutter - right) * tick, 0, 1, height);
-  const { end } = story, server = story.clients.length, drawn = { now: px(end), belief: [], both: [], pauses: [], sessions: [], says: [], lost: [], writes: [] };
+  for (const tick of ticks) ink.fillRect(gutter + room * tick, 0, 1, height - STRIP.axis);
+  const { end } = story, server = story.clients.length;
+  const drawn = { now: px(end), belief: [], both: [], pauses: [], sessions: [], says: [], lost: [], writes: [], tokens: [], seconds: [] };
+
+  // The axis. A moment after the end has no place of its own.
+  for (const second of SECONDS) {
+    const t = zero + second * 1e6, left = px(t), hasPlace = x(t) >= 0 && x(t) <= 1 && (t <= end || x(t) !== x(end));
+    const isFree = !drawn.seconds.length || left - drawn.seconds.at(-1).left >= 24;
+    if (!hasPlace || !isFree || left > width - 12) continue;
+    drawn.seconds.push({ second, left });
+    write(second ? String(second) : say("0 s", "0 秒"), left, height - STRIP.axis / 2, color("soft"), "400", "center");
+  }
 
   // What each client believes. A pause is a gap, in which the time until the end of the session runs out.
   const spans = (c) => c.states.map((s, i) => ({ is: s.is, from: s.at, to: c.states[i + 1]?.at ?? end }));
   story.clients.forEach((c, i) => {
     ink.fillStyle = color("line");
-    ink.fillRect(gutter, py(i), width - gutter - right, 1);
+    ink.fillRect(gutter, py(i), room, 1);
     for (const s of spans(c)) {
       if (inside(s.is)) {
         drawn.belief.push(i);
@@ -50,17 +75,17 @@ function drawStrip(canvas, story, x, at, ticks) {
       drawn.sessions.push(i);
       ink.beginPath();
       ink.moveTo(px(silent), py(i) + band / 2 + 1);
-      ink.lineTo(px(silent), py(i) + band / 2 + 5);
+      ink.lineTo(px(silent), py(i) + band / 2 + 4);
       ink.lineTo(px(silent + story.session), py(i) + band / 2 + 1);
       ink.fillStyle = color("request");
       ink.fill();
     }
-    write(say(c.name), 4, py(i), color("ink"));
+    write(named(say(c.name), say(c.name).replace(/^(client|客户端) /, "")), 4, py(i), color("ink"));
   });
 
   for (const f of story.frames.filter((f) => f.lost && f.kind === REPLY)) {
     drawn.lost.push(f.client);
-    cross(ink, { x: px(f.to), y: py(f.client) }, band * 0.8, color("bad"));
+    lostReply(ink, { x: px(f.to), y: py(f.client) }, band * 0.55, color("paper"), color("bad"));
   }
 
   // Two that believe at once: hatched.
@@ -82,7 +107,7 @@ function drawStrip(canvas, story, x, at, ticks) {
   });
 
   // What the server says: the client whose znode is the first.
-  write(say("server says", "服务器认为"), 4, py(server), color("ink"));
+  write(named(say("server says", "服务器认为"), say("server", "服务器")), 4, py(server), color("ink"));
   const first = (t) => story.nodes.filter((n) => there(n, t)).sort((m, n) => (m.name.match(/\d+$/)?.[0] ?? 0) - (n.name.match(/\d+$/)?.[0] ?? 0))[0]?.owner ?? -1;
   const changes = [...new Set(story.nodes.flatMap((n) => [n.from, n.to]).filter((t) => t >= 0))].sort((a, b) => a - b);
   for (let k = 0; k < changes.length; k++) {
@@ -95,10 +120,11 @@ function drawStrip(canvas, story, x, at, ticks) {
     if (px(to) - px(from) > 14) write(String(owner), (px(from) + px(to)) / 2, py(server), color("paper"), "700", "center");
   }
 
-  // The store: whose value it has. A refused write bounces off.
+  // The store: whose value it has. A refused write bounces off. The lane above it has the token of each write.
   if (story.stored) {
-    const i = server + 1, top = py(i) - band / 2;
-    write(say("the store", "存储"), 4, py(i), color("ink"));
+    const i = server + 2, top = py(i) - band / 2;
+    write(say("token", "令牌"), 4, py(i - 1), color("ink"));
+    write(named(say("the store", "存储"), say("store", "存储")), 4, py(i), color("ink"));
     const taken = story.writes.filter((w) => w.ok);
     taken.forEach((w, k) => {
       box(w.to, taken[k + 1]?.to ?? end, i, color(w.late ? "bad" : "reply"));
@@ -110,19 +136,25 @@ function drawStrip(canvas, story, x, at, ticks) {
       ink.strokeStyle = color(w.late ? "bad" : "request");
       ink.lineWidth = 2;
       line(ink, { x: px(w.from), y: py(w.client) }, { x: px(w.from), y: top - (w.ok ? 0 : 3) });
-      if (!w.ok) cross(ink, { x: px(w.from), y: top - 3 }, 7, color("bad"));
-      else arrowhead(ink, { x: px(w.from), y: top - 6 }, { x: px(w.from), y: top }, 6);
-      const isWide = width > 260; // else two tokens would overlap
-      if (!w.token || !isWide) continue;
-      ink.font = `700 ${Math.min(12, lane * 0.8)}px system-ui, "DejaVu Sans", sans-serif`;
-      const words = tokenName(w.token), half = ink.measureText(words).width / 2 + 3;
-      ink.fillStyle = color(w.late ? "bad" : "request");
-      ink.fillRect(px(w.from) - half, top - lane * 0.72, 2 * half, lane * 0.6);
-      write(words, px(w.from), top - lane * 0.42, color("paper"), "700", "center");
+      if (w.ok) arrowhead(ink, { x: px(w.from), y: top - 6 }, { x: px(w.from), y: top }, 6);
     }
+    ink.font = '700 12px system-ui, "DejaVu Sans", sans-serif';
+    drawn.tokens = story.writes.map((w) => {
+      const words = w.token ? tokenName(w.token) : say("none", "无"), size = ink.measureText(words).width + 6;
+      return { words, size, left: px(w.from) - size / 2, fill: color(!w.token ? "soft" : w.late ? "bad" : "request") };
+    });
+    const { tokens } = drawn; // side by side, and within the strip
+    tokens.forEach((token, k) => { token.left = Math.max(token.left, k ? tokens[k - 1].left + tokens[k - 1].size + 2 : gutter); });
+    tokens.toReversed().forEach((token, k, all) => { token.left = Math.min(token.left, (k ? all[k - 1].left - 2 : width) - token.size); });
+    for (const { words, size, left, fill } of tokens) {
+      ink.fillStyle = fill;
+      ink.fillRect(left, py(i - 1) - lane / 2 + 1, size, lane - 2);
+      write(words, left + size / 2, py(i - 1), color("paper"), "700", "center");
+    }
+    for (const w of story.writes) if (!w.ok) cross(ink, { x: px(w.from), y: top }, 7, color("bad"));
   }
 
   ink.fillStyle = color("ink");
-  ink.fillRect(gutter + (width - gutter - right) * at, 0, 1.5, height);
+  ink.fillRect(gutter + room * at, 0, 1.5, height - STRIP.axis);
   return drawn;
 }
