@@ -219,9 +219,23 @@ class Board {
     return this.changes.length > 0 || story.frames.some((f) => f.to !== Infinity || now - f.from < 5 * FLIGHT) || story.awake.some((a) => a.to > 0) || story.writes.some((w) => now < w.to);
   }
 
+  // hits lays a button over each client that is drawn: it shows what can be done to the client. Tab stops at the chosen
+  // client. In a crowd, and in the past, there are none.
+  hits() {
+    const { stage } = this, isNone = !this.width || stage.many || past.at !== null, size = Math.max(28, stage.dot * 3.4);
+    fill(this.root.querySelector(".hits"), isNone ? [] : this.clients.map((_, i) => {
+      const b = button({ choose: String(i) }, ""), { x, y } = stage.clientAt(i);
+      b.tabIndex = i === chosen ? 0 : -1;
+      b.ariaLabel = capital(clientName(i)) + say(": ", "：") + state(this, i)[0];
+      b.style = `left: ${x}px; top: ${y}px; width: ${size}px; height: ${size}px`;
+      return b;
+    }));
+  }
+
   // words writes everything around the drawing.
   words() {
     const { root, is } = this;
+    this.hits();
     for (const name of ["notifications", "requests", "writes", "bytes"]) set(root.querySelector(`[data-count=${name}]`), is.counters[name].toLocaleString("en"));
     set(root.querySelector("[data-count=action]"), is.counters.action ? actionName(is.counters.action) : "–");
     const mine = root.querySelector(".build");
@@ -838,12 +852,19 @@ function drawStrips() {
     canvas.ariaLabel = stripSays(board.strip);
   });
 }
-const stripSays = ({ both, writes }) => (both.length ? say("Two clients believe at the same time that they hold the lock. ", "两个客户端同时以为自己持有锁。") : "") + (writes.length ? say(`Writes: ${writes.join(", ")}.`, `写入：${writes.join("，")}。`) : "");
+const stripSays = ({ both, writes }) => say("Time. ", "时间。") + (both.length ? say("Two clients believe at the same time that they hold the lock. ", "两个客户端同时以为自己持有锁。") : "") + (writes.length ? say(`Writes: ${writes.join(", ")}.`, `写入：${writes.join("，")}。`) : "");
 for (const canvas of $("strips").children) canvas.onpointerdown = canvas.onpointermove = (e) => {
   if (e.buttons !== 1) return;
   const share = shareAt(canvas, e);
   if (isDragging()) return drags(Math.round(share * SPAN / SECOND) - BEFORE);
   if (past.clock) shows(past.clock.length * share);
+};
+for (const canvas of $("strips").children) canvas.onkeydown = (e) => {
+  const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
+  if (!by) return;
+  e.preventDefault();
+  if (isDragging()) return drags(pause() + by);
+  if (past.clock) shows((past.at ?? past.clock.length) + by * past.clock.length / 40);
 };
 
 // ---- Lesson 5: the reader drags the end of a pause ----
@@ -950,7 +971,7 @@ function timeline() {
   const words = !isPast ? say("now", "现在") : focus?.all?.length > 1 && focus.frame.kind === NOTIFICATION ? pair + say(`The server notifies ${focus.all.length} clients.`, `服务器通知 ${focus.all.length} 个客户端。`)
     : focus?.write ? pair + capital(writeLine(focus.write)) : focus ? pair + sentence(focus.story, focus.frame) : say(`after “${phaseTitle(phase)}”`, `“${phaseTitle(phase)}”之后`);
   set($("when"), words);
-  slider.setAttribute("aria-valuetext", words);
+  for (const e of [slider, ...$("strips").children]) Object.assign(e, { ariaValueText: words, ariaValueMax: slider.max, ariaValueNow: slider.value });
 }
 
 $("moment").oninput = async (e) => { const { value, max } = e.target, share = value / max; if (past.at === null) await recall(); past.clock && shows(share * past.clock.length); };
@@ -1014,7 +1035,7 @@ function press(b) {
   if (choose !== undefined) {
     const box = b.getBoundingClientRect();
     select(Number(choose));
-    return learns() ? menu(Number(choose), box.right, box.bottom) : undefined;
+    return learns() || b.closest(".hits") ? menu(Number(choose), box.right, box.bottom) : undefined;
   }
   if (what === "pace") return ask({ do: what, pace });
   if (what === "server") return ask({ do: what, n: Number(n), fault });
@@ -1038,6 +1059,7 @@ function start(is) {
 function select(i) {
   chosen = Math.max(0, Math.min(i, crowd().length - 1));
   list();
+  document.activeElement.closest(".hits")?.querySelector(`[data-choose="${chosen}"]`)?.focus();
   const box = $("clients").querySelector(".scroll"), row = box.querySelector(".chosen");
   if (!row) return;
   const above = row.offsetTop - box.scrollTop, below = above + row.offsetHeight - box.clientHeight;
@@ -1050,15 +1072,6 @@ document.addEventListener("click", (e) => {
   if (b && !second) press(b);
 });
 [0, 1].forEach((i) => { $("lock" + i).onchange = (e) => start(false) ?? ask({ do: "choose", board: i, lock: e.target.value }); });
-for (const b of boards) b.stage.canvas.onclick = (e) => {
-  if (past.at !== null) return;
-  const at = b.clients.findIndex((c, i) => { const p = b.stage.clientAt(i); return Math.hypot(p.x - e.offsetX, p.y - e.offsetY) < Math.max(14, b.stage.dot * 1.7); });
-  if (at < 0) return;
-  select(at);
-  const p = b.stage.clientAt(at), box = b.stage.canvas.getBoundingClientRect();
-  menu(at, box.x + p.x, box.y + p.y + b.stage.dot);
-};
-
 // menu shows, beside a client, what the reader can do to it now. With two boards, that is done on both.
 function menu(i, x, y) {
   const can = new Set(live().flatMap((b) => b.is.rows[i]?.can ?? []));

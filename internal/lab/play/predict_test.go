@@ -69,10 +69,17 @@ func TestAGuessInABrowser(t *testing.T) {
 	w.press(`[data-do=lesson][data-n="3"]`)
 	w.Until(`service.course.done === 0 && isSet()`)
 	w.Until(`document.activeElement.dataset.guess === "0"`) // the keyboard does not pass the guess by
-	browser.Evaluate[any](w.Browser, `(() => {
-		const canvas = boards[0].stage.canvas, box = canvas.getBoundingClientRect(), at = boards[0].stage.clientAt(0);
-		canvas.dispatchEvent(new MouseEvent("click", { bubbles: true, clientX: box.x + at.x, clientY: box.y + at.y }));
-	})()`)
+	w.Until(`boards.every((b) => b.root.querySelectorAll(".hits [data-choose]").length === 11)`)
+	assert.Equal(t, "Client 0: holds", browser.Evaluate[string](w.Browser, `document.querySelector("#board0 .hits button").ariaLabel`))
+	assert.Empty(t, browser.Evaluate[[]int](w.Browser, `boards.flatMap((b) => [...b.root.querySelectorAll(".hits button")].filter((e, i) => {
+		const at = b.stage.clientAt(i), box = e.getBoundingClientRect(), canvas = b.stage.canvas.getBoundingClientRect();
+		return Math.hypot(box.x + box.width / 2 - canvas.x - at.x, box.y + box.height / 2 - canvas.y - at.y) > 1;
+	}).map((e) => Number(e.dataset.choose)))`), "the buttons that are not over their clients")
+	browser.Evaluate[any](w.Browser, `document.querySelector("#board0 .hits [tabindex='0']").focus(); null`)
+	w.Do(chromedp.KeyEvent(kb.ArrowDown))
+	w.Until(`document.activeElement.ariaLabel === "Client 1: waits"`)
+	w.Do(chromedp.KeyEvent(kb.ArrowUp), chromedp.KeyEvent(kb.Enter))
+	w.Contains("#menu:popover-open", "Client 0")
 	w.press("#menu:popover-open [data-do=kill]")
 	w.becomes(0, "crashed", "crashed")
 	w.Contains("#lesson .ways", "That is not what the task asks for. The task cannot be done now.")
