@@ -291,7 +291,7 @@ var lessons = []lesson{
 				"你猜：存储会接受客户端 0 的写入吗？"),
 			Of:   text("the write of client 0", "客户端 0 的写入"),
 			Kind: guessWrite, At: 0, Known: 0, measured: func(b *side) int {
-				if b.Store.Log[0].OK {
+				if b.Store.Log[newestWrite(b, stopped)].OK {
 					return 1
 				}
 				return 0
@@ -304,11 +304,8 @@ var lessons = []lesson{
 					"Drag the end of the pause below the boards, and guess. Then find where the answer changes.",
 				"客户端 0 会停住，就像遇到一次很长的垃圾回收停顿；一恢复运行，它就写入存储。"+
 					"客户端 1 一旦拿到锁，也会写入。请在图的下方拖动停顿的终点，猜一猜，再找出答案从哪里开始改变。"),
-				Do: "pause",
-				done: func(b *side) bool {
-					const stopped = 0 // the client
-					return len(b.Store.Log) > 0 && b.Store.Log[0].Client == stopped
-				},
+				Do:   "pause",
+				done: func(b *side) bool { return newestWrite(b, stopped) >= 0 },
 				seen: lateWrite},
 		},
 	},
@@ -399,9 +396,23 @@ var lessons = []lesson{
 	},
 }
 
+// stopped is the client that lesson 5 stops.
+const stopped = 0
+
+// newestWrite returns the place in the store's log of a client's newest write, or -1. On a slow machine the other client
+// may write after it.
+func newestWrite(b *side, client int) int {
+	for i, w := range b.Store.Log {
+		if w.Client == client {
+			return i
+		}
+	}
+	return -1
+}
+
 // lateWrite says what the store has done with the write of a client that was stopped.
 func lateWrite(b *side) lang.Text {
-	w := b.Store.Log[0]
+	w := b.Store.Log[newestWrite(b, stopped)]
 	switch {
 	case !w.OK:
 		return lang.Of(

@@ -48,3 +48,17 @@ func TestTheRecordedPauses(t *testing.T) {
 	assert.True(t, wasLate, "the longest is late")
 	assert.Len(t, kept.Stories[0].Writes, 1, "during the shortest pause nobody else writes")
 }
+
+// On a slow machine client 1 may write right after client 0, whose session still lives. The lesson ends all the same.
+func TestALessonEndsWhoeverWritesLast(t *testing.T) {
+	t.Parallel()
+	b := &side{Recorder: stage.New()}
+	task := lessons[4].Tasks[0]
+	b.Put(1, &stage.Figure{Number: 1}, 0)
+	assert.False(t, task.done(b), "client 0 has not written")
+	b.Put(2, &stage.Figure{Number: 0}, 0)
+	b.Put(3, &stage.Figure{Number: 1}, 0)
+	assert.True(t, task.done(b))
+	assert.Equal(t, 1, lessons[4].Guess.measured(b))
+	assert.Contains(t, task.seen(b).EN, "has accepted the late write of client 0")
+}
