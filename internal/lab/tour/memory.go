@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -48,19 +49,24 @@ func (t *Tour) LimitCrowd() (why string, err error) {
 // is a little more than the 655 that were counted with all locks.
 const besides = 750
 
-// takes returns how many bytes of memory a tour takes with so many waiters. That is about what was measured: 1,041 MB
-// with 1,000 waiters on a busy machine. The server, which runs already, grew by at most 90 MB.
+// takes returns how many bytes of memory a tour takes with so many waiters, the server's included.
 func takes(waiters int) int {
 	const (
-		server       = 100 * megabyte
 		withoutCrowd = 200 * megabyte
 		each         = 200 * kilobyte // for a waiter, without its buffers
 		garbage      = 2              // as much memory again is unused, and not collected yet
 	)
 	buffers := 2 * bufferFor(waiters)                        // to send and to read
 	ofLeased := min(waiters, largestOfLeased) * 3 * megabyte // its buffers are as large as the client library makes them
-	return server + withoutCrowd + ofLeased + waiters*(each+garbage*buffers)
+	return serverGrows + withoutCrowd + ofLeased + waiters*(each+garbage*buffers)
 }
+
+// serverGrows is by how many bytes the server, which runs already, grows at most. 90 MB were measured.
+const serverGrows = 100 * megabyte
+
+// limitGarbage lets Go collect garbage before this process takes more than LimitCrowd has counted on: on a busy machine
+// 1,041 MB were measured without it.
+func (t *Tour) limitGarbage() { debug.SetMemoryLimit(int64(takes(t.Largest) - serverGrows)) }
 
 // bufferFor returns the size of a client's buffer, of which it has one to send and one to read. The
 // buffer is large enough for so many waiters, and always for the checks of the properties.

@@ -59,6 +59,7 @@ func (t *Tour) say(format string, args ...any) {
 // Record first measures the queues. Then it checks the properties of the scoreboard. At the end it
 // records the stories, and checks the other properties.
 func (t *Tour) Record(ctx context.Context) error {
+	t.limitGarbage()
 	t.Origin, t.Began = t.Server.Origin, time.Now()
 	tellings := t.tellings(ctx)
 	var promised, others []func() error
