@@ -271,6 +271,14 @@ var variants5 = []Variant{
 +	return h, err
 +}
 `),
+	// "The work ends with the context that Lock was given."
+	wrong("a Lock that ends the hold", property.ToldOfLoss, `
+-	return h, failed("lock", l.dir, err)
++	if err == nil {
++		context.AfterFunc(ctx, func() { h.end(ctx.Err()) })
++	}
++	return h, failed("lock", l.dir, err)
+`),
 	alone("compares no sessions after its create", property.KeptCreate, `
 -sameSession := l.s.conn.SessionID() == session
 -if err == nil && sameSession {

@@ -149,8 +149,8 @@ var LostApart = New(
 	})
 
 // A holds the lock and is disconnected. A must learn of that before B gets the lock. Then a third client has
-// the lock four times: its delete is answered late, its connection breaks at its list, and while it holds the lock, and
-// its Session is closed.
+// the lock five times: the context of its call ends, its delete is answered late, its connection breaks at its list, and
+// while it holds the lock, and its Session is closed.
 var ToldOfLoss = New(
 	text("the holder learns that its connection is lost", "连接断开时会通知持有者"),
 	text("a holder whose session has ended continues to write while the next holder also writes",
@@ -188,6 +188,7 @@ var ToldOfLoss = New(
 		)
 		waiting.Release()
 		c := s.Join("C")
+		s.outlivesItsCall(c, blocking(c))
 		s.endsBeforeItsDelete(c)
 		s.beginsWithAConnection(c)
 		s.unlocksALostHold(c)

@@ -591,9 +591,9 @@ func (s *Story) saysSo(b *zktest.Member, err error) {
 	s.Holds("B's session expired while it waited: its Lock returned %q, and nothing was left", err)
 }
 
-// A holds the lock, and B calls TryLock. Then the lock is free, and B calls TryLock once more, and
-// Lock. The context of each of these two calls ends after the call has returned. Then A gets the lock
-// between two requests of B's TryLock. At last clients try behind every short queue of readers and writers.
+// A holds the lock, and B calls TryLock. Then the lock is free, and B calls TryLock once more. The context
+// of this call ends after the call has returned. Then A gets the lock between two requests of B's TryLock.
+// At last clients try behind every short queue of readers and writers.
 var Tries = New(
 	text("TryLock does not wait, and leaves nothing behind", "尝试加锁不等别人，也不留残余"),
 	text("a caller that must not wait would wait, or would leave a znode that blocks the queue",
@@ -608,15 +608,7 @@ var Tries = New(
 		held := a.Acquire()
 		refused := s.tryRefused(b, lockCall{"TryLock", b.TryLock}, "A holds the lock")
 		held.Release()
-		for _, c := range append(blocking(b), tries(b)...) {
-			t := b.Call(c.lock)
-			s.letIn(t, "nobody holds the lock, B calls %s", c.name)
-			t.GiveUp() // ends the call's context, which governs the wait and nothing else
-			s.FailsIf(s.SoonAfter(fewAnswers, func() bool { return t.Context().Err() != nil }),
-				"B's %s got the lock, then the context that it was given ended, and the hold with it: %v",
-				c.name, context.Cause(t.Context()))
-			t.Release()
-		}
+		s.outlivesItsCall(b, tries(b))
 		s.triesAndGivesUp(a, b)
 		s.entersAgain(b, b, "B holds the lock", tries(b))
 		if b.Reader != nil {
@@ -627,6 +619,20 @@ var Tries = New(
 		s.Holds("TryLock behind A returned %q and left nothing; "+
 			"when the lock was free it got the lock, and kept it when its context ended", refused)
 	})
+
+// outlivesItsCall lets a client take a free lock by each of these calls. Then the context that the call was given ends.
+// It governs the wait and nothing else, so the hold must not end.
+func (s *Story) outlivesItsCall(m *zktest.Member, calls []lockCall) {
+	for _, c := range calls {
+		t := m.Call(c.lock)
+		s.letIn(t, "nobody holds the lock, %s calls %s", m.Name, c.name)
+		t.GiveUp()
+		s.FailsIf(s.SoonAfter(fewAnswers, func() bool { return t.Context().Err() != nil }),
+			"%s's %s got the lock, then the context that it was given ended, and the hold with it: %v",
+			m.Name, c.name, context.Cause(t.Context()))
+		t.Release()
+	}
+}
 
 // tryRefused fails the story unless a try returns an error, and leaves nothing behind.
 func (s *Story) tryRefused(b *zktest.Member, try lockCall, when string, args ...any) error {
