@@ -582,6 +582,16 @@ var variants5 = []Variant{
 -return failed("unlock", h.mine.node, h.lost())
 +return nil
 `),
+	// "A hold that is lost needs no count."
+	wrong("the Unlock of an inner Lock does not count after a loss", property.LocksAgain, `
+-	h.count--
+-	return failed("unlock", h.mine.node, h.lost())
++	lost := h.lost()
++	if lost == nil {
++		h.count--
++	}
++	return failed("unlock", h.mine.node, lost)
+`),
 	// "An atomic needs no mutex."
 	alone("counts in an atomic", property.LocksAgain, `
 -count int // calls to Lock without an Unlock yet

@@ -68,7 +68,8 @@ var LocksAgain = New(
 	})
 
 // losesAfterItLockedTwice checks that each Unlock of a lost hold returns an error: the caller of the inner Lock has to
-// learn of the loss as well. A hold may outlast a connection that breaks for a moment.
+// learn of the loss as well. Both count: nothing is left after them. A hold may outlast a connection that breaks for a
+// moment.
 func (s *Story) losesAfterItLockedTwice() {
 	m := s.JoinAs("D", Seat{Path: s.path + "-twice"})
 	outer := m.Acquire()
@@ -81,7 +82,10 @@ func (s *Story) losesAfterItLockedTwice() {
 	unlocked := inner.Unlock()
 	s.FailsIf(isLost && unlocked == nil, "%s locked twice, and its connection broke, which ended the context of its hold; "+
 		"the Unlock of the second Lock returned nil", m.Name)
-	_ = outer.Unlock()
+	err := outer.Unlock()
+	s.FailsIf(!s.Soon(func() bool { return len(s.left(m)) == 0 }),
+		"%s locked twice, and its connection broke; its two Unlocks returned %v and %v, and left %v",
+		m.Name, unlocked, err, s.left(m))
 }
 
 // locksDuringItsUnlock holds back the delete of A's Unlock, while B waits. Meanwhile other goroutines of A call Lock
