@@ -281,6 +281,21 @@ var variants6 = []Variant{
 -return newHold(l, mine, connection, stat.Pzxid), nil
 +return newHold(l, mine, connection, first), nil
 `),
+	// "Readers may share a token, so a reader keeps its first."
+	alone("a reader's token is that of its first list", property.Fenced, `
++first := int64(0)
+ for ctx.Err() == nil {
+ 	connection := l.s.connection() // ends when the present connection does
+…
+-names, stat, err := l.s.conn.Children(l.dir)
++names, stat, err := l.s.conn.Children(l.dir)
++if err == nil && (first == 0 || mine.kind == write) {
++	first = stat.Pzxid
++}
+…
+-return newHold(l, mine, connection, stat.Pzxid), nil
++return newHold(l, mine, connection, first), nil
+`),
 	wrong("says nil when its delete is not answered", property.LostDeleteReply, `
 -case <-time.After(l.s.timeout):
 -	return errNoAnswer

@@ -290,7 +290,7 @@ func (s *Story) endsBeforeItsSession(c *zktest.Member) {
 
 // A and B take turns, and one turn runs in another process. Between two turns the directory is
 // deleted and created again, so the sequence numbers start again from 0. At last two clients wait that have
-// seen the same list.
+// seen the same list: two writers, and a writer before a reader.
 var Fenced = New(
 	text("each hold's token is greater than the last", "每次持锁，令牌都比上一次大"),
 	text("a store cannot tell the late write of an earlier holder from a good one",
@@ -331,7 +331,11 @@ var Fenced = New(
 			s.FailsIf(tokens[i] <= tokens[i-1], "turn %d%s got token %d after token %d", i+1, where, tokens[i], tokens[i-1])
 		}
 		if s.subject.reads == nil { // readers share a hold's place, and may share a token
-			s.tokensOfTwoThatWaited(a, b, s.Join("C"))
+			c := s.Join("C")
+			s.tokensOfTwoThatWaited(a, b, c)
+			if c.Reader != nil {
+				s.tokensOfTwoThatWaited(a, b, c.Reader)
+			}
 		}
 		for unit := range units {
 			s.Fails(
