@@ -592,6 +592,34 @@ var variants5 = []Variant{
 +	}
 +	return failed("unlock", h.mine.node, lost)
 `),
+	// "A name ends in lock- and its number."
+	wrong("takes any name with its ending for a place", property.Unrelated, `
+-var queueName = regexp.MustCompile(`+"`^_c_.*-lock-([0-9]{10})$`"+`)
++var queueName = regexp.MustCompile("-lock-([0-9]{10})$")
+`),
+	// "What the server puts behind the name is a number."
+	wrong("takes any number for a place", property.Unrelated, `
+-var queueName = regexp.MustCompile(`+"`^_c_.*-lock-([0-9]{10})$`"+`)
++var queueName = regexp.MustCompile("^_c_.*-lock-([0-9]+)$")
+`),
+	right("reads names without a regexp", `
+-var queueName = regexp.MustCompile(`+"`^_c_.*-lock-([0-9]{10})$`"+`)
+…
+-parts := queueName.FindStringSubmatch(name)
+-if parts == nil {
+-	return 0, false
+-}
+-n, err := strconv.Atoi(parts[1])
+-return n, err == nil
++rest, isOurs := strings.CutPrefix(name, "_c_")
++at := strings.LastIndex(rest, "-lock-")
++if !isOurs || at < 0 {
++	return 0, false
++}
++digits := rest[at+len("-lock-"):]
++read, err := strconv.ParseUint(digits, 10, 31)
++return int(read), err == nil && len(digits) == 10
+`),
 	// "An atomic needs no mutex."
 	alone("counts in an atomic", property.LocksAgain, `
 -count int // calls to Lock without an Unlock yet

@@ -296,6 +296,38 @@ var variants6 = []Variant{
 -return newHold(l, mine, connection, stat.Pzxid), nil
 +return newHold(l, mine, connection, first), nil
 `),
+	// "A name ends in its kind and its number."
+	wrong("takes any name with its ending for a place", property.Unrelated, `
+-var queueName = regexp.MustCompile(`+"`^_c_.*-(__READ__|__WRIT__)([0-9]{10})$`"+`)
++var queueName = regexp.MustCompile("(__READ__|__WRIT__)([0-9]{10})$")
+`),
+	// "What the server puts behind the name is a number."
+	wrong("takes any number for a place", property.Unrelated, `
+-var queueName = regexp.MustCompile(`+"`^_c_.*-(__READ__|__WRIT__)([0-9]{10})$`"+`)
++var queueName = regexp.MustCompile("^_c_.*-(__READ__|__WRIT__)([0-9]+)$")
+`),
+	right("reads names without a regexp", `
+-var queueName = regexp.MustCompile(`+"`^_c_.*-(__READ__|__WRIT__)([0-9]{10})$`"+`)
+…
+-parts := queueName.FindStringSubmatch(name)
+-if parts == nil {
+-	return 0, "", false
+-}
+-n, err := strconv.Atoi(parts[2])
+-return n, kind(parts[1]), err == nil
++const digits = 10
++if !strings.HasPrefix(name, "_c_") || len(name) < digits {
++	return 0, "", false
++}
++before, last := name[:len(name)-digits], name[len(name)-digits:]
++for _, k := range []kind{read, write} {
++	if strings.HasSuffix(before, "-"+string(k)) {
++		number, err := strconv.ParseUint(last, 10, 31)
++		return int(number), k, err == nil
++	}
++}
++return 0, "", false
+`),
 	wrong("says nil when its delete is not answered", property.LostDeleteReply, `
 -case <-time.After(l.s.timeout):
 -	return errNoAnswer

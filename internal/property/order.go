@@ -282,7 +282,8 @@ var OnlyHolder = New(
 // directories of other locks below this one.
 var foreign = []string{
 	"notes", "lock-", "lock-x", "0000000000", "_c_short-lock-", "_c_", "-", "lock-0000000000-old",
-	"block-0", "my-lock-2", "x__READ__0", "x__WRIT__1",
+	"block-0", "my-lock-2", "my-lock-0000000000", "_c_x-lock-0", "x__READ__0", "x__WRIT__1", "x__WRIT__0000000000",
+	"_c_x-__WRIT__0",
 }
 
 // Another lock beside this one is held, and the lock's directory has foreign znodes. A takes the
