@@ -592,6 +592,35 @@ var variants5 = []Variant{
 +	}
 +	return failed("unlock", h.mine.node, lost)
 `),
+	// "A hold is for a path."
+	wrong("the key of its hold is the path", property.LocksAgain, `
+ func (h *Hold) Context(parent context.Context) context.Context {
+-	ctx, cancel := context.WithCancelCause(context.WithValue(parent, h.lock, h))
++	ctx, cancel := context.WithCancelCause(context.WithValue(parent, holdKey(h.lock.dir), h))
+…
++type holdKey string
++
+ // holdIn returns the lock's hold that ctx carries, or nil. The hold may be over: released or lost.
+ func holdIn(ctx context.Context, l *Lock) *Hold {
+-	h, _ := ctx.Value(l).(*Hold)
++	h, _ := ctx.Value(holdKey(l.dir)).(*Hold)
+`),
+	// A second New for the same path makes the same lock.
+	right("the key of its hold is the session and the path", `
+ func (h *Hold) Context(parent context.Context) context.Context {
+-	ctx, cancel := context.WithCancelCause(context.WithValue(parent, h.lock, h))
++	ctx, cancel := context.WithCancelCause(context.WithValue(parent, holdKey{h.lock.s, h.lock.dir}, h))
+…
++type holdKey struct {
++	s   *Session
++	dir string
++}
++
+ // holdIn returns the lock's hold that ctx carries, or nil. The hold may be over: released or lost.
+ func holdIn(ctx context.Context, l *Lock) *Hold {
+-	h, _ := ctx.Value(l).(*Hold)
++	h, _ := ctx.Value(holdKey{l.s, l.dir}).(*Hold)
+`),
 	// "A name ends in lock- and its number."
 	wrong("takes any name with its ending for a place", property.Unrelated, `
 -var queueName = regexp.MustCompile(`+"`^_c_.*-lock-([0-9]{10})$`"+`)

@@ -36,6 +36,7 @@ var LocksAgain = New(
 				names,
 			)
 			inside.Release()
+			s.keepsAnotherSessionOut(first)
 		}
 		waiting := s.queue(b)[0]
 		second.Release()
@@ -66,6 +67,16 @@ var LocksAgain = New(
 		}
 		s.Holds("A locked twice with one znode, and B got the lock after the second release")
 	})
+
+// keepsAnotherSessionOut calls Lock of the same path over another session, within a hold. That is another client, so
+// Lock may wait, or return an error.
+func (s *Story) keepsAnotherSessionOut(held *zktest.Turn) {
+	beside := s.writerAs("E", Seat{}).StartIn(held.Context())
+	s.FailsIf(beside.Waits() == zktest.Returned && beside.Err() == nil,
+		"A holds the lock, and a Lock of the same path over another session, with the context of A's hold, returned nil: "+
+			"what is the key of a hold in its context?")
+	_ = s.givesUp(beside, "it waits over another session")
+}
 
 // losesAfterItLockedTwice checks that each Unlock of a lost hold returns an error: the caller of the inner Lock has to
 // learn of the loss as well. Both count: nothing is left after them. A hold may outlast a connection that breaks for a
