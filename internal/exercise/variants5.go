@@ -621,6 +621,14 @@ var variants5 = []Variant{
 -	h, _ := ctx.Value(l).(*Hold)
 +	h, _ := ctx.Value(holdKey{l.s, l.dir}).(*Hold)
 `),
+	// "A mutex is not held during a request: that may take as long as the session timeout."
+	wrong("two Unlocks at once", property.LocksAgain, `
+ lost := h.lost()
+-h.end(ErrNotHeld) // before another client can get the lock, and even if the server refuses the delete
++h.mu.Unlock()
++defer h.mu.Lock()
++h.end(ErrNotHeld) // before another client can get the lock, and even if the server refuses the delete
+`),
 	// "A name ends in lock- and its number."
 	wrong("takes any name with its ending for a place", property.Unrelated, `
 -var queueName = regexp.MustCompile(`+"`^_c_.*-lock-([0-9]{10})$`"+`)
