@@ -40,7 +40,7 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
   ink.fillStyle = color("line");
   for (const tick of ticks) ink.fillRect(gutter + room * tick, 0, 1, height - STRIP.axis);
   const { end } = story, server = story.clients.length;
-  const drawn = { now: px(end), belief: [], both: [], pauses: [], sessions: [], says: [], lost: [], writes: [], tokens: [], seconds: [] };
+  const drawn = { now: px(end), belief: [], both: [], pauses: [], sessions: [], left: [], says: [], lost: [], writes: [], tokens: [], seconds: [] };
 
   // The axis. A moment after the end has no place of its own.
   for (const second of SECONDS) {
@@ -73,10 +73,14 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
       const silent = c.beats?.findLast((t) => t <= s.from);
       if (silent === undefined || drawn.sessions.includes(i)) continue;
       drawn.sessions.push(i);
+      const over = Math.min(silent + story.session, end, c.beats.find((t) => t > silent) ?? end);
+      const left = 1 - (over - silent) / story.session, top = py(i) + band / 2 + 1; // left: what has not run out
+      drawn.left.push(left);
       ink.beginPath();
-      ink.moveTo(px(silent), py(i) + band / 2 + 1);
-      ink.lineTo(px(silent), py(i) + band / 2 + 4);
-      ink.lineTo(px(silent + story.session), py(i) + band / 2 + 1);
+      ink.moveTo(px(silent), top);
+      ink.lineTo(px(silent), top + 3);
+      ink.lineTo(px(over), top + 3 * left);
+      ink.lineTo(px(over), top);
       ink.fillStyle = color("request");
       ink.fill();
     }
