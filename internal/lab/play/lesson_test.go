@@ -498,9 +498,13 @@ func TestTheTextComesAfterThePictureInABrowser(t *testing.T) {
 				if (b.root.querySelector(".banners").textContent && b.state(1) !== "holds") early.push("the banner");
 			});
 		}).observe(document.body, { subtree: true, childList: true, characterData: true });
+		left = new Set();
+		setInterval(() => { if (toDo() && isDoing()) left.add(boards[0].strip.left.join()); }, 50);
 		null`)
 	w.pressNext()
 	w.done(1)
+	left := browser.Evaluate[int](w.Browser, `left.size`)
+	assert.Greater(t, left, 3, "the strip moves during the pause: shares of the session that were left")
 	w.Contains("#lesson", "has accepted the late write")
 	w.Contains("#log", "refused: a later holder has written")
 	assert.Empty(t, browser.Evaluate[[]string](w.Browser, `early`))

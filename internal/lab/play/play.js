@@ -788,8 +788,14 @@ function animate() {
 // past is what was recorded, and at is the moment that is shown: null is now.
 const past = { stories: [], clock: null, moments: [], at: null, focus: null, of: "", lesson: 0, asked: 0 };
 
+// isWaiting reports whether time passes on the strips although nothing happens: a task waits, or a session runs out.
+function isWaiting() {
+  const waits = toDo() && (toDo().do === "" || isDoing());
+  return waits || live().some((b) => b.clients.some((c, i) => c.over < 0 && /^(stopped|crashed)/.test(b.state(i))));
+}
+
 // happened returns a text that changes when more was recorded.
-const happened = () => [service.course.lesson, service.course.done, ...live().map((b) => [b.is.counters.requests + b.is.counters.notifications, b.is.store.log?.length, b.is.rows.map((r) => r.is + r.over)])].join("/");
+const happened = () => [isWaiting() ? Math.floor(performance.now() / RECALLS) : "", service.course.lesson, service.course.done, ...live().map((b) => [b.is.counters.requests + b.is.counters.notifications, b.is.store.log?.length, b.is.rows.map((r) => r.is + r.over)])].join("/");
 
 // recall asks the service for what was recorded, unless the page has it.
 async function recall() {
@@ -800,7 +806,11 @@ async function recall() {
   if (!stories || past.at !== null) return; // while a past moment is shown, nothing is added
   past.stories = stories;
   past.stories.forEach(ready);
-  for (const s of past.stories) s.past = true;
+  const lasts = isWaiting();
+  for (const s of past.stories) {
+    s.past = true;
+    if (lasts) s.phases.at(-1).over = s.end; // although nothing happens
+  }
   past.clock = clock(past.stories);
   const middle = (i, { from, to }) => past.clock.shown(i, (from + to) / 2);
   past.moments = past.stories.flatMap((story, i) => [...story.frames.map((frame) => ({ at: middle(i, frame), story, frame })),
@@ -825,11 +835,13 @@ function shows(at, focus = null) {
 const RECALLS = 700;
 
 // strips draws the time of a lesson below its boards.
+let again = 0; // the timer after which it does so once more
 function strips() {
   if ($("strips").hidden || !isSet()) return;
   const now = performance.now(), rest = past.asked + RECALLS - now;
   const isOld = past.at === null && past.of !== happened();
-  if (isOld && rest > 0) setTimeout(soon, rest);
+  clearTimeout(again);
+  if (isOld || isWaiting()) again = setTimeout(soon, rest > 0 ? rest : RECALLS);
   if (isOld && rest <= 0) {
     past.asked = now;
     recall().then(drawStrips, () => {}); // the service has ended, and the page says so
