@@ -49,15 +49,17 @@ function ended(path, client) {
   const isDone = states.some((state) => state === "holds" || state === "reads") && !states.some((state) => state.startsWith("told"));
   return isDone ? say("is done", "完成了") : say("got an error", "得到错误");
 }
-function stateOf(s, isTooMany, ended) {
+// stateOf says what is drawn over a client. A client that holds the lock, but not by its znode, only believes it.
+function stateOf(g, point, client, path) {
+  const s = g.stand(point, client), isRight = !s.expired && g.isServed(point, client);
   if (s.state === "crashed") return [say("crashed", "已崩溃"), "bad"];
-  if (s.state === "holds" || s.state === "reads") return [s.expired ? say("believes it holds", "以为自己持有锁") : say("HOLDS the lock", "持有锁"), s.expired || isTooMany ? "bad" : "holder"];
+  if (s.state === "holds" || s.state === "reads") return [isRight ? say("HOLDS the lock", "持有锁") : say("believes it holds", "以为自己持有锁"), !isRight || isTooMany(g, point) ? "bad" : "holder"];
   if (s.state === "waits" && s.gaveUp) return [say("has given up", "已放弃"), "soft"];
   if (s.state === "waits") return s.op ? [say("wants the lock", "想要锁"), "soft"] : [say("waits", "等待"), "soft"];
   if (s.state === "releases") return [say("releases", "释放中"), "soft"];
   if (s.state.startsWith("told")) return [say("knows that it lost it", "知道丢了锁"), "soft"];
   if (s.state === "got an error") return [say("got an error", "得到错误"), "soft"];
-  return [ended, "soft"];
+  return [ended(path, client), "soft"];
 }
 const kindOf = (kind) => say(data.kinds[kind]);
 const count = (n, one, many, zh) => say(n === 1 ? one : `${n} ${many}`, `${n} ${zh}`);
@@ -141,13 +143,13 @@ function draw(svg, g, point, path) {
     out.push(p.isSmall ? box(z.x, p.znode, 72, 34, look) + words(z.x, p.znode, `${number(z.name)} · ${whose}`)
       : box(z.x, p.znode, 84, 48, look) + words(z.x, p.znode - 8, number(z.name)) + words(z.x, p.znode + 12, say(`of ${whose}`, `${whose} 的`), "", "small"));
   }
-  for (let c = 0; c < n; c++) out.push(p.isSmall ? "" : chips(p, c, point), client(p, g, point, c, read[c], ended(path, c)));
+  for (let c = 0; c < n; c++) out.push(p.isSmall ? "" : chips(p, c, point), client(p, g, point, c, read[c], path));
   if (!p.isSmall) out.push(coins(p));
   svg.innerHTML = out.join("");
 }
 
-function client(p, g, point, c, read, ended) {
-  const x = p.x(c), y = p.client, s = g.stand(point, c), [state, colour] = stateOf(s, isTooMany(g, point), ended), inside = ["holder", "bad"].includes(colour) && s.state !== "crashed";
+function client(p, g, point, c, read, path) {
+  const x = p.x(c), y = p.client, s = g.stand(point, c), [state, colour] = stateOf(g, point, c, path), inside = ["holder", "bad"].includes(colour) && s.state !== "crashed";
   const faults = p.isSmall ? [] : happens(c);
   const circle = `<circle cx="${x}" cy="${y}" r="${p.r}" style="fill:${inside ? `var(--${colour})` : "var(--paper)"};stroke:${COLOURS[c]}" class="client"/>` +
     words(x, y, nameOf(c), inside ? "fill:var(--paper)" : "", "name") +
@@ -357,7 +359,7 @@ function wentAhead() {
 }
 // statesAt says what the board says of each client.
 const statesAt = (g, point, path) => Array.from({ length: g.data.clients }, (_, c) =>
-  nameOf(c) + " " + stateOf(g.stand(point, c), isTooMany(g, point), ended(path, c))[0]).join(say("; ", "；"));
+  nameOf(c) + " " + stateOf(g, point, c, path)[0]).join(say("; ", "；"));
 
 function bead(m, k) {
   const b = document.createElement("button");

@@ -19,6 +19,11 @@ class Game {
     const [state, op, on, sets, gaveUp, expired, watches] = this.data.stands[this.data.states[this.data.points[point][0]][client]];
     return { state, op, on, sets, gaveUp, expired, watches };
   }
+  // isServed reports whether the queue says that it is a client's turn: its znode is the first. A reader's need not be.
+  isServed(point, client) {
+    const [first, ...others] = this.znodes(point);
+    return first?.owner === client || this.stand(point, client).state === "reads" && others.some((z) => z.owner === client);
+  }
   znodes(point) {
     return this.data.znodes[this.data.states[this.data.points[point][0]].at(-1)].map(([name, owner]) => ({ name, owner }));
   }
