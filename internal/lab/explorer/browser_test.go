@@ -479,7 +479,7 @@ func TestTheSecondBoardAgreesWithItsTextInABrowser(t *testing.T) {
 		{"ApApBpAxBp", "knows that it lost it / HOLDS the lock", "this moment: A knows that it lost it; B HOLDS the lock."},
 	} {
 		browser.Evaluate[any](b, fmt.Sprintf(`void enter("4", %q)`, path.choices))
-		b.Until(fmt.Sprintf(`!isBusy && played === %d`, len(path.choices)/2))
+		b.Until(fmt.Sprintf(`!isBusy && late < 0 && played === %d`, len(path.choices)/2))
 		assert.Equal(t, path.drawn, browser.Evaluate[string](b, drawn+`.join(" / ")`), path.choices)
 		b.Contains("#beside-says", path.says)
 	}
@@ -550,7 +550,10 @@ func TestTheWordsBesideAWinInABrowser(t *testing.T) {
 	b.Says("#beside-says", "")
 	b.Says("#give summary", "Give up?")
 	b.Do(chromedp.Click(chromedp.CSS("#undo")))
+	browser.Evaluate[any](b, `void (isLate = [], new MutationObserver(() => isLate.push(late === halts)).observe(at("says"), { childList: true }))`)
 	press(b, "turn-0", "turn-0", "go-0") // the reply to its create is lost
+	b.Contains("#says", "and A does not know")
+	assert.True(t, browser.Evaluate[bool](b, `isLate.at(-1)`), "the text does not wait for the second board")
 	b.Contains("#second", "HOLDS the lock")
 	b.Says("#beside-says", further)
 

@@ -14,6 +14,7 @@ let turned = {}; // the clients whose chip shows a loss: which one
 let menu = -1; // the client that is pressed
 let isBusy = false, isShown = false, hasGivenUp = false; // isShown: the path is not the reader's own
 let halts = 0; // counted, so that what was under way before one does not go on
+let late = -1; // the halts for which the second board is still under way
 
 const mine = () => path.slice(0, played);
 const here = () => mine().at(-1)?.to ?? 0;
@@ -273,7 +274,7 @@ function show(focus) {
   showVerdict(isOver, end, won);
   const two = second();
   at("beside").hidden = !two;
-  if (two) showSecond(two);
+  if (two && late !== halts) showSecond(two);
   at("beads").replaceChildren(...path.map(bead));
   at("give-up").textContent = isWon(won) ? say("Show me", "演示") : say("Give up?", "放弃？");
   at("way").textContent = at("give").open && !isOver ? wayFromHere() : "";
@@ -428,11 +429,18 @@ async function go(m, focus = `go-${m.client}`) {
   turned = {};
   chip?.remove();
   const others = before ? answer(game, m, before.other, before.now) : [];
-  await Promise.all([animate(at("board"), game, m, then), (async () => { for (const x of others) await animate(at("second"), before.other, x, then); })()]);
+  if (before) showSecond(before); // a choice of the reader's may have halted it
+  const follows = (async () => { for (const x of others) await animate(at("second"), before.other, x, then); })();
+  await animate(at("board"), game, m, then);
   if (then !== halts) return;
   played++;
   isBusy = false;
+  late = then;
   show(focus);
+  await follows;
+  if (then !== halts) return;
+  late = -1;
+  if (before) showSecond(second());
 }
 
 // replay plays a path by itself.
