@@ -351,11 +351,15 @@ func TestTheWayOnAfterAWinInABrowser(t *testing.T) {
 	assert.NotContains(t, b.Text("#says"), "The goal is")
 }
 
-// What to press after an end is on the screen of a small laptop, and the next lock comes first.
+// What to press after an end is on the screen of a small laptop, where it was before. The next lock comes last.
 func TestTheButtonsAtAnEndInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, height := range []int{650, 768} {
 		b := opens(t, "en", "#4", 1366, height)
+		place := func() []float64 {
+			return browser.Evaluate[[]float64](b, `(({ x, y }) => [x, y + scrollY])(at("undo").getBoundingClientRect())`)
+		}
+		before := place()
 		for _, path := range []struct{ key, choices string }{
 			{"4", "ApApBpAxBp"}, {"4", "AlBpBpBp"}, {"W23", "ApApBpBgBpBpBp"}, {"W19", "ApAxApBpBp"}, {"5.5", "ApApBpAxBp"},
 		} {
@@ -363,9 +367,12 @@ func TestTheButtonsAtAnEndInABrowser(t *testing.T) {
 			b.Until(fmt.Sprintf(`!isBusy && played === %d`, len(path.choices)/2))
 			bottom := browser.Evaluate[float64](b, `document.querySelector(".ways").getBoundingClientRect().bottom`)
 			assert.LessOrEqual(t, bottom, float64(height), "the end of the buttons of %s/%s", path.key, path.choices)
+			if path.choices != "AlBpBpBp" { // whose explanation is longer
+				assert.Equal(t, before, place(), "Take back, at the end of %s/%s", path.key, path.choices)
+			}
 		}
-		first := browser.Evaluate[string](b, `[...document.querySelectorAll(".ways button")].find((e) => e.checkVisibility()).id`)
-		assert.Equal(t, "next", first)
+		last := browser.Evaluate[string](b, `[...document.querySelectorAll(".ways button")].findLast((e) => e.checkVisibility()).id`)
+		assert.Equal(t, "next", last)
 	}
 }
 
