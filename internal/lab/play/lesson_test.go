@@ -151,6 +151,7 @@ func TestBackLeadsToTheTaskBeforeInABrowser(t *testing.T) {
 	w.Until(`document.querySelectorAll("#start .cards button").length === 6`)
 	w.press("#start li:nth-child(4) button")
 	w.at(4, 1)
+	w.Contains("#board1 h2", "Step 5: an id in each name") // not the answer
 	w.pressNext()
 	w.done(1)
 	w.looksBack()
@@ -168,6 +169,7 @@ func TestBackLeadsToTheTaskBeforeInABrowser(t *testing.T) {
 	w.at(4, 3)
 	w.pressNext()
 	w.done(3)
+	w.Contains("#board1 h2", "Step 5: survives lost replies")
 	over := browser.Evaluate[int](w.Browser, `service.course.since`)
 	w.Do(chromedp.Reload()) // of a lesson that is over nothing is done again
 	w.Until(`document.querySelectorAll("#lesson li.done").length === 3`)

@@ -23,6 +23,9 @@ type lesson struct {
 	Timed     bool      `json:"timed"` // it is about what happens when: below the boards its time is drawn
 	Drags     bool      `json:"drags"` // the reader drags the end of a pause, and recorded runs answer his guess
 
+	// Untold is the name of the lock on the right until the guess is answered. Its own name would answer it.
+	Untold lang.Text `json:"untold"`
+
 	left, right string
 	clients     int
 	readers     []int    // the clients that only read, where the lock has readers
@@ -218,6 +221,7 @@ var lessons = []lesson{
 		pace:    slow,
 		Sound:   true,
 		Timed:   true,
+		Untold:  text("Step 5: an id in each name", "第 5 步：名字里有标识"),
 		Guess: guess{
 			Text: text("Your guess: who holds the lock then?",
 				"你猜：那时谁持有锁？"),

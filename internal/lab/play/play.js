@@ -234,7 +234,12 @@ class Board {
 
   // words writes everything around the drawing.
   words() {
-    const { root, is } = this;
+    const { root, is, stage } = this, l = learns() ? service.lessons[service.course.lesson - 1] : null;
+    const name = this.i && l?.untold.en && !service.course.measured?.length ? l.untold : is.name;
+    if (stage.named.step !== name) {
+      stage.named.step = name;
+      stage.write();
+    }
     this.hits();
     for (const name of ["notifications", "requests", "writes", "bytes"]) set(root.querySelector(`[data-count=${name}]`), is.counters[name].toLocaleString("en"));
     set(root.querySelector("[data-count=action]"), is.counters.action ? actionName(is.counters.action) : "–");
