@@ -3,6 +3,7 @@ package play
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,6 +68,8 @@ func TestTheLessonsInABrowser(t *testing.T) {
 	w.pressNext()
 	w.done(2)
 	w.Contains("#lesson", "its znode still exists. It is persistent")
+	w.Until(`boards[0].is.counters.requests > service.course.counts[0].requests + 50`) // the clients still poll
+	w.Contains("#lesson", fmt.Sprintf("sent %s requests", strings.ReplaceAll(w.Text("#board0 [data-count=requests]"), ",", "")))
 	w.Until(`document.querySelectorAll("button.next").length === 1`) // nothing else is to be pressed
 	w.press("#lesson .ways button.next")                             // the next lesson
 	w.Until(`service.course.lesson === 2`)

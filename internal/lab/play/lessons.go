@@ -497,7 +497,8 @@ type course struct {
 	Done   int           `json:"done"`  // how many tasks are done
 	Seen   [][]lang.Text `json:"seen"`  // the results of each done task, one for each board
 
-	Since int `json:"since"` // when the last task was done
+	Since  int              `json:"since"`  // when the last task was done
+	Counts []stage.Counters `json:"counts"` // then, for each board
 
 	Measured []int `json:"measured"` // once it is known, for each board: the answer to the guess
 }
@@ -511,7 +512,7 @@ func (s *service) guide() {
 		return
 	}
 	t := lessons[c.Lesson-1].Tasks[c.Done]
-	seen, measured := []lang.Text{}, []int{}
+	seen, measured, counts := []lang.Text{}, []int{}, []stage.Counters{}
 	guess := lessons[c.Lesson-1].Guess
 	isAnswer := c.Done == guess.Known
 	for _, b := range s.laid() {
@@ -521,12 +522,14 @@ func (s *service) guide() {
 		if t.seen != nil {
 			seen = append(seen, t.seen(b))
 		}
+		counts = append(counts, b.Counters())
 		if isAnswer {
 			measured = append(measured, guess.measured(b))
 		}
 	}
 	s.course.Done++
 	s.course.Since = s.now()
+	s.course.Counts = counts
 	s.course.Seen = append(s.course.Seen, seen)
 	if t.slows {
 		s.pace, s.moves = slow, slow

@@ -41,7 +41,7 @@ type Recorder struct {
 	watches  shelf[Watch]
 	frames   shelf[Flight]
 	log      shelf[Event]
-	counters counters
+	counters Counters
 	phases   []Phase
 	suspects []Banner       // what may be wrong
 	since    []int          // when each suspect was first seen
@@ -73,7 +73,8 @@ func (n *node) over() bool { return n.To >= 0 }
 // later.
 func (n *node) lastsTo(moment int) bool { return !n.over() || n.To >= moment }
 
-type counters struct {
+// Counters count what has passed since the last action.
+type Counters struct {
 	Notifications int     `json:"notifications"`
 	Requests      int     `json:"requests"`
 	Lists         int     `json:"lists"` // how many of the requests are getChildren
@@ -99,7 +100,7 @@ func New() *Recorder {
 
 // Acts notes an action of the user. The action begins a phase, and the counters start again.
 func (r *Recorder) Acts(now int, action Action) {
-	r.counters = counters{Action: &action, Since: now}
+	r.counters = Counters{Action: &action, Since: now}
 	r.phases = append(r.phases, Phase{At: now, Action: &action})
 	r.phases = r.phases[max(0, len(r.phases)-keptPhases):]
 	r.Say(Event{At: now, What: Acted, Action: &action})
@@ -114,7 +115,7 @@ func (r *Recorder) Phase(now int, title lang.Text) {
 func (r *Recorder) Passed() int { return r.frames.next }
 
 // Counters returns what has been counted since the last action.
-func (r *Recorder) Counters() counters { return r.counters }
+func (r *Recorder) Counters() Counters { return r.counters }
 
 // Quiet reports whether no frame is on its way.
 func (r *Recorder) Quiet() bool {
