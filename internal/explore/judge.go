@@ -30,7 +30,7 @@ var Chinese = map[string]string{
 	TwoInside:   "两个客户端同时持有锁",
 	WaitsOn:     "没有人持有锁，却有客户端永远等下去",
 	noReturn:    "有一次调用没有返回",
-	LeftBehind:  "留下了一个 znode",
+	LeftBehind:  "留下了一个节点",
 	NotAllowed:  "有一次调用不该失败却失败了",
 	hidesLoss:   "会话已经结束，Unlock 却没有报告",
 	tokenTooLow: "有一个令牌不大于前一个",
