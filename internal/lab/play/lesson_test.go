@@ -76,6 +76,8 @@ func TestTheLessonsInABrowser(t *testing.T) {
 	w.pressNext()
 	w.done(2)
 	w.Contains("#lesson", "client 1 holds the lock")
+	w.Contains("#lesson", "requests, all of them reads")
+	assert.Zero(t, browser.Evaluate[int](w.Browser, `service.course.counts[1].writes`))
 	w.press("#lesson .ways button.next")
 	w.Until(`service.course.lesson === 3 && service.course.begun && service.pace === "slow"`)
 	w.Until(`document.querySelector("#lesson li.now > button[data-do]") !== null`)

@@ -157,9 +157,9 @@ var lessons = []lesson{
 					return lang.Of(
 						"The znode of client 0 was ephemeral: the server has deleted it with the session, "+
 							"and client 1 holds the lock. "+
-							"But waiting costs: until then the clients sent %d requests, because they poll.",
+							"But waiting costs: until then the clients sent %d requests, all of them reads, because they poll.",
 						"客户端 0 的 znode 是临时的：服务器结束会话，同时删除了它，客户端 1 持有锁。"+
-							"但是等待有代价：客户端一直在轮询，到那时已经发了 %d 个请求。", b.Counters().Requests)
+							"但是等待有代价：客户端一直在轮询，到那时已经发了 %d 个请求，全是读操作。", b.Counters().Requests)
 				}},
 		},
 	},
@@ -225,7 +225,7 @@ var lessons = []lesson{
 		Guess: guess{
 			Text: text("Your guess: who holds the lock then?",
 				"你猜：那时谁持有锁？"),
-			Of:   text("holds the lock", "持有锁"),
+			Of:   text("who holds the lock", "谁持有锁"),
 			Kind: guessNext, At: 2, Known: 2, measured: holder,
 		},
 		Tasks: []task{
@@ -438,7 +438,7 @@ func lateWrite(b *side) lang.Text {
 var afterTheSession = guess{
 	Text: text("Your guess: who holds the lock when the session of client 0 has ended?",
 		"先猜：客户端 0 的会话结束以后，谁持有锁？"),
-	Of:   text("holds the lock", "持有锁"),
+	Of:   text("who holds the lock", "谁持有锁"),
 	Kind: guessNext, At: 0, Known: 1, measured: holder,
 }
 

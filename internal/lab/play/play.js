@@ -620,7 +620,7 @@ function guess(at) {
     const isKnown = value && value !== UNKNOWN;
     const hit = isOver && isKnown && Number(value) === course.measured[i] ? " ✓" : "";
     if (isOver) return make("span", { className: "guess" }, side(i) && capital(side(i)) + say(": ", "，"),
-      isKnown ? say(`you guessed ${guessed(kind, value)}${hit}, measured: `, `你猜：${guessed(kind, value)}${hit}；实测：`) : say(`${of.en}: `, `${of.zh}：`),
+      isKnown ? say(`you guessed ${guessed(kind, value)}${hit}, measured: `, `你猜：${guessed(kind, value)}${hit}；实测：`) : say(`${side(i) ? of.en : capital(of.en)}: `, `${of.zh}：`),
       make("b", { className: kind === "write" && isHarmed(live()[i]) ? "bad" : "" }, guessed(kind, course.measured[i])));
     const field = kind === "number" ? make("input", { type: "number" }) : make("select", {}, new Option(UNKNOWN, ""), ...list.map(([v, words]) => new Option(words, v)));
     for (const [name, v] of Object.entries({ "data-guess": i, min: 0, max: 999, inputmode: "numeric" })) field.setAttribute(name, v);
