@@ -150,15 +150,15 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
     const { tokens } = drawn; // side by side, and within the strip
     tokens.forEach((token, k) => { token.left = Math.max(token.left, k ? tokens[k - 1].left + tokens[k - 1].size + 2 : gutter); });
     tokens.toReversed().forEach((token, k, all) => { token.left = Math.min(token.left, (k ? all[k - 1].left - 2 : width) - token.size); });
-    for (const { words, size, left, fill } of tokens) {
-      ink.fillStyle = fill;
-      ink.fillRect(left, py(i - 1) - lane / 2 + 1, size, lane - 2);
-      write(words, left + size / 2, py(i - 1), color("paper"), "700", "center");
-    }
-    for (const w of story.writes) if (!w.ok) cross(ink, { x: px(w.from), y: top }, 7, color("bad"));
   }
 
   ink.fillStyle = color("ink");
   ink.fillRect(gutter + room * at, 0, 1.5, height - STRIP.axis);
+  for (const { words, size, left, fill } of drawn.tokens) { // over the hairline, so that they can be read
+    ink.fillStyle = fill;
+    ink.fillRect(left, py(server + 1) - lane / 2 + 1, size, lane - 2);
+    write(words, left + size / 2, py(server + 1), color("paper"), "700", "center");
+  }
+  if (story.stored) for (const w of story.writes) if (!w.ok) cross(ink, { x: px(w.from), y: py(server + 2) - band / 2 }, 7, color("bad"));
   return drawn;
 }
