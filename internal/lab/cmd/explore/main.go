@@ -75,9 +75,15 @@ func run(ctx context.Context) error {
 		return err
 	}
 	report(os.Stdout, result, time.Since(begun), isStopped)
-	if isStopped {
-		return nil
+	if !isStopped {
+		err = invite(chosen, result, settings)
 	}
+	answers(os.Stdout, result)
+	return err
+}
+
+// invite writes the page on which the reader looks for the answers himself, and prints its address.
+func invite(chosen locks.Choice, result explore.Result, settings explore.Settings) error {
 	if len(result.Runs) == 0 {
 		fmt.Println("\nThese are too many interleavings to play on a page: try fewer clients, or SWITCHES=1")
 		return nil
@@ -213,7 +219,7 @@ func progress() func(explore.Result) {
 	}
 }
 
-// report prints what was found, with the shortest interleaving for each broken invariant.
+// report prints how many interleavings there are, and how many are wrong.
 func report(out io.Writer, r explore.Result, took time.Duration, isStopped bool) {
 	perSecond := float64(r.Orders) / took.Seconds()
 	if isStopped {
@@ -226,6 +232,14 @@ func report(out io.Writer, r explore.Result, took time.Duration, isStopped bool)
 		return
 	}
 	fmt.Fprintf(out, "Wrong: %d of them.\n", r.Wrong)
+}
+
+// answers prints the shortest interleaving for each broken invariant.
+func answers(out io.Writer, r explore.Result) {
+	if r.Wrong == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\nThe answers:\n")
 	last := ""
 	for _, invariant := range r.Broken() {
 		f := r.Findings[invariant]

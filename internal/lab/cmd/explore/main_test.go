@@ -73,6 +73,8 @@ func TestReport(t *testing.T) {
 	require.NoError(t, err)
 	var out bytes.Buffer
 	report(&out, r, 2*time.Second, false)
+	assert.NotContains(t, out.String(), "The shortest", "the answers, before the address of the page")
+	answers(&out, r)
 	said := out.String()
 	assert.Contains(t, said, "Played all 94 interleavings in 2 s, 47 a second.\nWrong: 14 of them.\n")
 	assert.Contains(
