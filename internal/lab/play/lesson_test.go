@@ -698,6 +698,7 @@ func TestThePauseIsDraggedInABrowser(t *testing.T) {
 		w.Until(fmt.Sprintf(`document.activeElement.dataset.guess === "%d" && document.activeElement.value !== ""`, board))
 	}
 	w.Contains("#answer", "Recorded: step 4: accepted, too late; step 5: refused")
+	assert.NotContains(t, w.Text("#answer"), "It changes", "before one on the other side")
 	assert.InDelta(t, before, browser.Evaluate[float64](w.Browser, boards), 0.1, "the boards stay where they are, however long the answer")
 	w.Until(`boards.every((b) => b.strip.writes.length === 2)`)
 	assert.Equal(t, [][]string{{"1 accepted", "0 late"}, {"1 accepted", "0 refused"}}, strips("writes"))
@@ -710,7 +711,11 @@ func TestThePauseIsDraggedInABrowser(t *testing.T) {
 		canvas.dispatchEvent(new PointerEvent("pointerdown", at));
 	})()`)
 	w.Contains("#seconds", "2 s")
-	w.Contains("#answer", "Recorded, in both: accepted, in time")
+	w.Contains("#answer", "Recorded, in both: accepted, in time. It changes between 4 and 5 s: there the session ends.")
+	browser.Evaluate[any](w.Browser, `drags(8); null`)
+	w.Contains("#answer", "step 5: refused. It changes") // the longest answer
+	assert.InDelta(t, before, browser.Evaluate[float64](w.Browser, boards), 0.1, "the boards stay where they are, however long the answer")
+	browser.Evaluate[any](w.Browser, `drags(2); null`)
 	w.Until(`boards.every((b) => b.strip.writes.length === 1)`)
 	assert.Equal(t, [][]string{{"0 accepted"}, {"0 accepted"}}, strips("writes"))
 	w.press("#language")

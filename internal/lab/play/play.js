@@ -907,8 +907,8 @@ function drags(seconds) {
 }
 $("until").oninput = () => drags(pause());
 
-// recordedPause returns the recorded runs of the chosen pause, one for each board.
-const recordedPause = () => live().map((b) => service.pauses.stories.find((s) => s.id === `pause${pause()}` && s.step === b.is.step));
+// recordedPause returns the recorded runs of a pause, the chosen one if nothing else is said: one for each board.
+const recordedPause = (seconds = pause()) => live().map((b) => service.pauses.stories.find((s) => s.id === `pause${seconds}` && s.step === b.is.step));
 
 // unanswered returns a recorded run as far as the reader may see it before he has guessed: to the end of the pause, without
 // what follows from it.
@@ -938,8 +938,19 @@ function recordedAnswer() {
     const { ok, late } = writes.at(-1);
     return !ok ? say("refused", "拒绝") : late ? say("accepted, too late", "接受，可是太晚了") : say("accepted, in time", "接受，没有迟到");
   });
-  if (answers[0] === answers[1]) return say(`Recorded, in both: ${answers[0]}`, `录下的运行，两边都是：${answers[0]}`);
-  return say("Recorded: ", "录下的运行：") + answers.map((answer, i) => stepOf(i) + say(": ", "：") + answer).join(say("; ", "；"));
+  if (answers[0] === answers[1]) return say(`Recorded, in both: ${answers[0]}`, `录下的运行，两边都是：${answers[0]}`) + change();
+  return say("Recorded: ", "录下的运行：") + answers.map((answer, i) => stepOf(i) + say(": ", "：") + answer).join(say("; ", "；")) + change();
+}
+
+// change says where the answer changes, once the reader has seen one on each side of it.
+const asked = new Set(); // the pauses whose answers he has seen
+function change() {
+  asked.add(pause());
+  const isLate = (seconds) => recordedPause(seconds).every(({ writes }) => writes.at(-1).late);
+  let last = Number($("until").min); // the longest pause that is in time
+  while (!isLate(last + 1)) last++;
+  const isSeen = [...asked].some((seconds) => seconds <= last) && [...asked].some((seconds) => seconds > last);
+  return isSeen ? say(`. It changes between ${last} and ${last + 1} s: there the session ends.`, `。答案在 ${last} 秒和 ${last + 1} 秒之间改变：会话在那时结束。`) : "";
 }
 
 // goes shows the next recorded frame, or the one before.
