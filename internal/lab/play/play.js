@@ -259,10 +259,14 @@ class Board {
         ...(b.breaks ? [make(is.step ? "a" : "span", is.step ? { href: this.chapter(), target: "_blank" } : {}, say(`The broken promise: ${service.properties[b.breaks].en}.`, `违背的承诺：${service.properties[b.breaks].zh}。`))] : [])))]);
     const now = performance.now();
     const queue = [...this.nodes.values()].filter((n) => there(n, now)).sort((m, n) => m.name.match(/\d*$/)[0] - n.name.match(/\d*$/)[0] || m.from - n.from);
-    const shown = queue.slice(0, LISTED).map((n) => make("li", { className: inside(this.state(n.owner)) ? "in" : "" }, brief(n.name), make("b", {}, ` ${n.owner < 0 ? say("of no client here", "不属于这里的任何人") : clientName(n.owner)}`)));
-    if (!queue.length) shown.push(make("li", {}, say("empty", "空")));
-    if (queue.length > LISTED) shown.push(make("li", { className: "more" }, say(`and ${queue.length - LISTED} more`, `还有 ${queue.length - LISTED} 个`)));
-    fill(root.querySelector(".ls ol"), shown);
+    const ls = root.querySelector(".ls"), lists = (most) => {
+      const shown = queue.slice(0, most).map((n) => make("li", { className: inside(this.state(n.owner)) ? "in" : "" }, brief(n.name), make("b", {}, ` ${n.owner < 0 ? say("of no client here", "不属于这里的任何人") : clientName(n.owner)}`)));
+      if (!queue.length) shown.push(make("li", {}, say("empty", "空")));
+      if (queue.length > most) shown.push(make("li", { className: "more" }, say(`and ${queue.length - most} more`, `还有 ${queue.length - most} 个`)));
+      fill(ls.querySelector("ol"), shown);
+    };
+    let most = LISTED;
+    for (lists(most); most > 1 && ls.scrollHeight > ls.clientHeight; lists(most)) most--; // those for which there is room
     const { token: greatest, log: writes } = is.store;
     fill(root.querySelector(".store"), [make("b", {}, say("The store", "存储")), " ", !writes?.length ? say("nothing written yet", "还没有写入过") : greatest ? say(`greatest token ${tokenName(greatest)}`, `最大令牌 ${tokenName(greatest)}`) : "",
       ...(writes ?? []).slice(0, 3).map((w) => make("p", {}, writeLine(w)))]);
@@ -321,7 +325,7 @@ const boards = [new Board(0), new Board(1)];
 const service = JSON.parse($("choice").textContent); // locks, lessons, properties, max, crowds, pauses; then the news
 service.pauses.stories.forEach(ready);
 const RENDERS = 100; // milliseconds from one render to the next, at least
-const LISTED = 5; // how many znodes of the queue are listed
+const LISTED = 5; // how many znodes of the queue are listed at most
 let chosen = 0, dirty = false, rendered = -RENDERS, choosing = false, freely = false, learned = false, awaited = 0, led = "", laid = 0, located = "", aim = null;
 let later = null; // a task of the lesson is done, and the page has not yet drawn what did it
 

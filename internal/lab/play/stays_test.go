@@ -29,9 +29,9 @@ func (w *window) places() (all []string) {
 		// However long a slow machine leaves clients to poll, their requests have no more than four digits.
 		browser.Evaluate[any](w.Browser, `void document.querySelectorAll('[data-count="requests"], [data-count="writes"]').forEach(
 			(e) => { if (e.textContent !== "0") e.textContent = "9,999"; })`)
-		cut := browser.Evaluate[[]string](w.Browser, `[...document.querySelectorAll(".banners, .tally")].filter(
+		cut := browser.Evaluate[[]string](w.Browser, `[...document.querySelectorAll(".banners, .tally, .ls")].filter(
 			(e) => e.checkVisibility() && e.scrollHeight > e.clientHeight + 1).map((e) => e.textContent)`)
-		assert.Empty(w, cut, "what is wrong, and the counts, are seen whole: %v", size)
+		assert.Empty(w, cut, "what is wrong, the counts, and the queue are seen whole: %v", size)
 	}
 	return all
 }
