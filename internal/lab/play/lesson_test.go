@@ -61,7 +61,7 @@ func TestTheLessonsInABrowser(t *testing.T) {
 		return browser.Evaluate[bool](w.Browser, fmt.Sprintf(isShown, sign))
 	}
 	w.Until(`learns() && isSet()`)
-	assert.True(t, legend("request") && legend("the session runs out"), "what lesson 1 shows")
+	assert.True(t, legend("request") && legend("ring") && legend("the session runs out"), "what lesson 1 shows")
 	for _, sign := range []string{"notification", "watches", "awake", "two believe it at once"} {
 		assert.False(t, legend(sign), "lesson 1 shows no sign of it: %s", sign)
 	}
@@ -87,6 +87,7 @@ func TestTheLessonsInABrowser(t *testing.T) {
 	}
 	assert.True(t, legend("notification") && legend("watches") && legend("awake"), "what lesson 3 shows")
 	assert.False(t, legend("the session runs out"), "lesson 3 has no strip")
+	assert.False(t, legend("ring"), "in lesson 3 no session ends")
 	for _, size := range [][2]int64{{1366, 768}, {390, 844}, {1920, 1080}} {
 		w.Do(chromedp.EmulateViewport(size[0], size[1]))
 		w.Until(fmt.Sprintf(`innerWidth === %d`, size[0]))

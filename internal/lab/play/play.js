@@ -50,6 +50,9 @@ class LiveStage extends Stage {
   // labels reports whether a frame gets a label. Where clients poll, labels would overlap.
   labels(f) { return this.story.past || this.flying().filter((g) => g.client === f.client).length <= 2; }
 
+  // ring draws a client's session, unless the lesson is about something else.
+  ring(...all) { if (!isCalm()) super.ring(...all); }
+
   // over reports whether a frame is drawn over the znodes, as a held frame is.
   over(f) { return this.story.past || f.to === Infinity; }
 
@@ -215,7 +218,7 @@ class Board {
       this.changes = this.changes.filter((at) => at > now);
       soon();
     }
-    this.ticks = story.clients.some((c) => c.beats.length && c.over < 0); // its ring moves or is renewed
+    this.ticks = !isCalm() && story.clients.some((c) => c.beats.length && c.over < 0); // its ring moves or is renewed
     return this.changes.length > 0 || story.frames.some((f) => f.to !== Infinity || now - f.from < 5 * FLIGHT) || story.awake.some((a) => a.to > 0) || story.writes.some((w) => now < w.to);
   }
 
@@ -371,6 +374,9 @@ function named() {
 // learns reports whether the page shows a lesson.
 const learns = () => document.body.classList.contains("learning");
 
+// isCalm reports whether it shows one in which nothing goes wrong.
+const isCalm = () => document.body.classList.contains("calm");
+
 const live = () => boards.filter((b) => b.is);
 
 // crowd returns the clients of the board that has most, because a lock that cannot be built has none.
@@ -398,7 +404,7 @@ function render() {
   set($("held"), service.pace === "real" || !service.held ? "" : say(`${service.held} on the wire`, `${service.held} 条在路上`));
   $("proofs").hidden = !live().some((b) => /^(mutex|rwmutex|cohort)$/.test(b.is.lock));
   const { lesson: at } = service.course, of = live().map((b) => Number(b.is.step));
-  $("rings").hidden = !at;
+  $("rings").hidden = !at || isCalm();
   legend(of);
   $("ids").hidden = !of.some((step) => step >= 5);
   $("kinds").hidden = !of.includes(6);
