@@ -26,6 +26,19 @@ func (w *window) places() (all []string) {
 			const at = b.stage.canvas.getBoundingClientRect();
 			return [at.x, at.y, at.width, at.height].map(Math.round).join(" ");
 		}).join(", ")`))
+		if size[0] > 1000 {
+			smallest := browser.Evaluate[float64](w.Browser, `Math.min(...live().flatMap((b) => {
+				const sizes = [];
+				b.stage.text = function (words, x, y, fill, size, ...more) {
+					if (words !== "!") sizes.push(size * this.scale); // it is a sign
+					Stage.prototype.text.call(this, words, x, y, fill, size, ...more);
+				};
+				b.draw(performance.now());
+				delete b.stage.text;
+				return sizes;
+			}))`)
+			assert.GreaterOrEqual(w, smallest, 10.99, "the smallest text of the drawings, in pixels: %v", size)
+		}
 		// However long a slow machine leaves clients to poll, their requests have no more than four digits.
 		browser.Evaluate[any](w.Browser, `void document.querySelectorAll('[data-count="requests"], [data-count="writes"]').forEach(
 			(e) => { if (e.textContent !== "0") e.textContent = "9,999"; })`)

@@ -379,9 +379,11 @@ class Stage {
     ink.strokeStyle = color.ink;
     ink.lineWidth = 2;
     ink.stroke();
-    const size = Math.min(14, radius.hub / (plain ? 4.3 : 3.6) / this.scale);
-    this.text("ZooKeeper", middle.x, middle.y - (plain ? radius.hub * 0.35 : size * this.scale * 0.6), color.ink, size, "600");
-    if (!plain) this.text("/lock", middle.x, middle.y + size * this.scale * 0.8, color.soft, size);
+    const fits = Math.min(14, radius.hub / (plain ? 4.3 : 3.6) / this.scale), isShort = this.tiny && fits < 10;
+    const size = Math.max(11 / this.scale, fits); // smaller, it could not be read
+    const above = plain ? radius.hub * 0.35 : isShort ? 0 : size * this.scale * 0.6;
+    this.text(isShort ? "ZK" : "ZooKeeper", middle.x, middle.y - above, color.ink, size, fits < size && !isShort ? "400" : "600"); // bold, it would not fit
+    if (!plain && !isShort) this.text("/lock", middle.x, middle.y + size * this.scale * 0.8, color.soft, size);
   }
 
   text(words, x, y, fill, size, weight = "400") {
@@ -500,7 +502,7 @@ class Stage {
       ink.fill();
     }
     const id = this.tagOf(i);
-    if (id) this.text(id, p.x, p.y + size * 0.5, holds ? color.paper : color.ink, this.small ? 9 : 10);
+    if (id) this.text(id, p.x, p.y + size * 0.5, holds ? color.paper : color.ink, 11);
     if (!this.many) this.text(initial, p.x, p.y + (id ? -size * 0.25 : 1), holds ? color.paper : is === "idle" ? color.soft : color.ink, this.tiny ? 10 : this.small ? 12 : 14, "600");
     const believes = holds && bad && !trouble(is);
     let words = believes ? say("believes it holds", "以为自己持有") : awake && !holds ? say("waits, awake", "等待，醒着") : is === "idle" ? "" : BRIEFLY[is] && !(owns && STILL_HOLDS[is]) && (this.tiny || this.story.clients.length > 3) ? say(BRIEFLY[is]) : stateName(is, owns);
@@ -575,7 +577,8 @@ class Stage {
   // and the drawing is not tiny, it writes them anyway.
   label(words, p, isFocus) {
     const { ink, color } = this;
-    ink.font = `600 ${(this.small ? 10 : 12) * this.scale}px system-ui, "DejaVu Sans", sans-serif`;
+    const size = this.tiny ? 10 : this.small ? 11 : 12;
+    ink.font = `600 ${size * this.scale}px system-ui, "DejaVu Sans", sans-serif`;
     const w = ink.measureText(words).width + 8;
     const shift = p.x > this.middle.x + 20 ? -11 - w / 2 : 11 + w / 2, hub = this.radius.hub; // towards the middle
     const onHub = Math.abs(p.y - this.middle.y) < hub && Math.abs(p.x + shift - this.middle.x) < hub + w / 2;
@@ -588,7 +591,7 @@ class Stage {
     this.labelled.push(box);
     ink.fillStyle = color.paper;
     ink.fillRect(box.x, box.y, w, box.h);
-    this.text(words, x, y + 1, color.ink, this.small ? 10 : 12, "600");
+    this.text(words, x, y + 1, color.ink, size, "600");
   }
 
   // chips returns the places of the znodes and the clients, which no name may cover.
