@@ -379,7 +379,7 @@ class Stage {
     ink.strokeStyle = color.ink;
     ink.lineWidth = 2;
     ink.stroke();
-    const fits = Math.min(14, radius.hub / (plain ? 4.3 : 3.6) / this.scale), isShort = this.tiny && fits < 10;
+    const fits = Math.min(14, radius.hub / (plain ? 4.3 : 3.6) / this.scale), isShort = radius.hub < 34; // for the name
     const size = Math.max(11 / this.scale, fits); // smaller, it could not be read
     const above = plain ? radius.hub * 0.35 : isShort ? 0 : size * this.scale * 0.6;
     this.text(isShort ? "ZK" : "ZooKeeper", middle.x, middle.y - above, color.ink, size, fits < size && !isShort ? "400" : "600"); // bold, it would not fit
