@@ -269,7 +269,7 @@ class Board {
       fill(ls.querySelector("ol"), shown);
     };
     let most = LISTED;
-    for (lists(most); most > 1 && ls.scrollHeight > ls.clientHeight; lists(most)) most--; // those for which there is room
+    for (lists(most); l && most > 1 && ls.scrollHeight > ls.clientHeight; lists(most)) most--; // in a lesson, those for which there is room
     const { token: greatest, log: writes } = is.store;
     fill(root.querySelector(".store"), [make("b", {}, say("The store", "存储")), " ", !writes?.length ? say("nothing written yet", "还没有写入过") : greatest ? say(`greatest token ${tokenName(greatest)}`, `最大令牌 ${tokenName(greatest)}`) : "",
       ...(writes ?? []).slice(0, 3).map((w) => make("p", {}, writeLine(w)))]);
@@ -953,13 +953,13 @@ function recordedAnswer() {
 }
 
 // change says where the answer changes, once the reader has seen one on each side of it.
-const asked = new Set(); // the pauses whose answers he has seen
+const seenPauses = new Set(); // the pauses whose answers he has seen
 function change() {
-  asked.add(pause());
+  seenPauses.add(pause());
   const isLate = (seconds) => recordedPause(seconds).every(({ writes }) => writes.at(-1).late);
   let last = Number($("until").min); // the longest pause that is in time
   while (!isLate(last + 1)) last++;
-  const isSeen = [...asked].some((seconds) => seconds <= last) && [...asked].some((seconds) => seconds > last);
+  const isSeen = [...seenPauses].some((seconds) => seconds <= last) && [...seenPauses].some((seconds) => seconds > last);
   return isSeen ? say(`. It changes between ${last} and ${last + 1} s: there the session ends.`, `。答案在 ${last} 秒和 ${last + 1} 秒之间改变：会话在那时结束。`) : "";
 }
 
