@@ -269,7 +269,12 @@ class Board {
       fill(ls.querySelector("ol"), shown);
     };
     let most = LISTED;
-    for (lists(most); l && most > 1 && ls.scrollHeight > ls.clientHeight; lists(most)) most--; // in a lesson, those for which there is room
+    lists(most);
+    const isTooLong = () => ls.scrollHeight > ls.clientHeight;
+    while (l && most > 1 && isTooLong()) { // in a lesson, those for which there is room
+      most--;
+      lists(most);
+    }
     const { token: greatest, log: writes } = is.store;
     fill(root.querySelector(".store"), [make("b", {}, say("The store", "存储")), " ", !writes?.length ? say("nothing written yet", "还没有写入过") : greatest ? say(`greatest token ${tokenName(greatest)}`, `最大令牌 ${tokenName(greatest)}`) : "",
       ...(writes ?? []).slice(0, 3).map((w) => make("p", {}, writeLine(w)))]);
@@ -952,15 +957,17 @@ function recordedAnswer() {
   return say("Recorded: ", "录下的运行：") + answers.map((answer, i) => stepOf(i) + say(": ", "：") + answer).join(say("; ", "；")) + change();
 }
 
-// change says where the answer changes, once the reader has seen one on each side of it.
-const seenPauses = new Set(); // the pauses whose answers he has seen
+// change says where the answer changes, once the answers on both sides of it have been shown, the chosen pause's included.
+const seenPauses = new Set(); // the pauses whose answers have been shown
 function change() {
   seenPauses.add(pause());
+  const seen = [...seenPauses];
   const isLate = (seconds) => recordedPause(seconds).every(({ writes }) => writes.at(-1).late);
   let last = Number($("until").min); // the longest pause that is in time
   while (!isLate(last + 1)) last++;
-  const isSeen = [...seenPauses].some((seconds) => seconds <= last) && [...seenPauses].some((seconds) => seconds > last);
-  return isSeen ? say(`. It changes between ${last} and ${last + 1} s: there the session ends.`, `。答案在 ${last} 秒和 ${last + 1} 秒之间改变：会话在那时结束。`) : "";
+  const isSeenBefore = seen.some((seconds) => seconds <= last);
+  const isSeenAfter = seen.some((seconds) => seconds > last);
+  return isSeenBefore && isSeenAfter ? say(`. It changes between ${last} and ${last + 1} s: there the session ends.`, `。答案在 ${last} 秒和 ${last + 1} 秒之间改变：会话在那时结束。`) : "";
 }
 
 // goes shows the next recorded frame, or the one before.
