@@ -1,12 +1,17 @@
 # Copies the kit from the stick into the learner's home, and builds and tries what a class needs.
 set -eu
+shopt -s extglob dotglob # for !(yours): all but yours, also what is hidden
 stick=$(cd "$(dirname "$0")" && pwd)
 system=$(uname -s | tr A-Z a-z)-$(uname -m | sed 's/x86_64/amd64/;s/aarch64/arm64/')
 mkdir -p ~/kit
-cp -R "$stick"/book "$stick"/env.sh "$stick"/{zklock,modules,zookeeper,go-$system,jre-$system}.tar.gz ~/kit
+chmod -R u+w ~/kit # an older kit may have folders that nobody can write to
+rm -rf ~/kit/book
+cp -Rf "$stick"/book "$stick"/env.sh "$stick"/{zklock,modules,zookeeper,go-$system,jre-$system}.tar.gz ~/kit
 echo "Copied: pass the stick on."
 cd ~/kit
-for archive in *.tar.gz; do gzip -t $archive; tar xzf $archive; done
+for archive in *.tar.gz; do gzip -t $archive; done
+rm -rf go download apache-zookeeper-* jdk-* zklock/!(yours) # an older kit does not mix with this one
+for archive in *.tar.gz; do tar xzf $archive; done
 . ./env.sh
 for folder in "$JAVA_HOME" "$ZOOKEEPER_HOME"; do
 	test -d "$folder" || { echo "Not one folder: $folder"; exit 1; }
