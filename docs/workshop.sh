@@ -1,0 +1,57 @@
+#!/bin/bash
+# Writes what the groups of the bug hunt get into a folder: of each group its slip, its mistakes in Go
+# without their names, and, from the texts of the course, its listing, in which >> marks its part.
+#
+#	bash docs/workshop.sh FOLDER [TEXTS]
+#
+# TEXTS is a folder with alibaba.txt, 51cto.txt, lenshood.txt, mxjuly.txt and nileader.txt.
+set -euo pipefail
+mkdir -p "$1"
+papers=$(cd "$1" && pwd)
+texts=${2:+$(cd "$2" && pwd)}
+cd "$(dirname "$0")/.."
+zh=
+case ${ZKLOCK_LANG-} in zh*) zh=.zh-CN ;; esac
+
+# in_go MISTAKES: the sentence and the code of each, such as 16 for W1 and W6.
+in_go() {
+	grep -m 1 '^- .*`right`' docs/mistakes$zh.md
+	awk "/^[#<]/ { p = 0 } /^### W$1[^0-9]|^\*\*.*\[W$1\]\(/ { p = 1 } p" step0[1-4]*/README$zh.md docs/mistakes$zh.md |
+		grep -vE '^[#<]|TestMine|TestW' |
+		sed -E -e 's/, after W[0-9]+ is fixed|，改好 W[0-9]+ 之后//' \
+			-e 's/\[W[0-9]+\]\([^)]*\)//; s/ \(\)|（）//; s/\(, /(/; s/（，/（/' | cat -s
+}
+
+n=0
+grep '^go test -v -run .TestW' docs/workshop.md | while read -r command; do
+	n=$((n + 1))
+	echo "$command" >"$papers/$n-slip.txt"
+	mistakes=${command#*TestW}
+	in_go "${mistakes%%\[A-Z\]*}" >"$papers/$n-go.txt"
+done
+if test -z "$texts"; then exit; fi
+
+cd "$texts"
+alibaba() { # NUMBER: one of its three listings, whose lines are numbered
+	awk -v wanted="$1" '/^1\. public/ { n++ } /^1\. [^p]/ { n = 0 } n == wanted && /^[0-9]+\./' alibaba.txt
+}
+class() { sed -n '/^public class ZooKeeperLock/,/^}/p' 51cto.txt; }
+code() { sed -n '/^### 代码实现/,/^### 总结/p' lenshood.txt; }
+
+alibaba 1 | sed '7,17s/^/>> /; 70,79s/^/>> /' >"$papers/1-listing.txt"
+alibaba 1 | sed '19,68s/^/>> /' >"$papers/2-listing.txt"
+{ alibaba 2 | sed 's/^/>> /'; alibaba 1 | sed -n '55s/path/node/; 40,68p'; } >"$papers/3-listing.txt"
+alibaba 3 | sed '5s/^/>> /; 20,54s/^/>> /; 92,106s/^/>> /' >"$papers/4-listing.txt"
+class | sed '/boolean tryLock/,/^    }/s/^/>> /; /void unlock/,/^    }/s/^/>> /' >"$papers/5-listing.txt"
+class | sed '/boolean waitOtherLock/,/^    }/s/^/>> /; /void process/,/^    }/s/^/>> /' >"$papers/6-listing.txt"
+code | sed '/^void acquire/,/^}/s/^/>> /; /^String get/,/^}/s/^/>> /' >"$papers/7-listing.txt"
+code | sed -e '/class LockWatcher/,/^}/s/^/>> /; /^private List.*getAllSortedPaths/,/^}/s/^/>> /' \
+	-e '/void unlock/,/^}/s/^/>> /' >"$papers/8-listing.txt"
+{
+	sed -n '/^### 判断读写顺序/,/^### 释放锁/p; /改进方案/,$p' mxjuly.txt
+	sed -n '/改进后的分布式锁实现</,/结论/p' nileader.txt |
+		awk '/<li>/ { printf "%d. ", ++n } { print }' | sed 's/<[^>]*>//g'
+} >"$papers/9-listing.txt"
+for paper in "$papers"/*; do
+	test -s "$paper" || { echo "Empty, because the text does not look as expected: $paper"; exit 1; }
+done

@@ -1,0 +1,122 @@
+package doccheck
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// papersOfTheHunt runs docs/workshop.sh, and returns what it has written for a group: its slip, go or listing.
+func papersOfTheHunt(t *testing.T, language string) func(group int, what string) string {
+	t.Helper()
+	papers, texts := t.TempDir(), t.TempDir()
+	for name, text := range standIns() {
+		require.NoError(t, os.WriteFile(filepath.Join(texts, name+".txt"), []byte(text), 0o600))
+	}
+	script := exec.CommandContext(t.Context(), "bash", filepath.Join(root, "docs/workshop.sh"), papers, texts)
+	script.Env = append(os.Environ(), "ZKLOCK_LANG="+language)
+	said, err := script.CombinedOutput()
+	require.NoError(t, err, "docs/workshop.sh: %s", said)
+	return func(group int, what string) string {
+		text, err := os.ReadFile(filepath.Join(papers, fmt.Sprintf("%d-%s.txt", group, what)))
+		require.NoError(t, err)
+		return string(text)
+	}
+}
+
+// standIns have the outlines of the five documents, which are not in this repository.
+func standIns() map[string]string {
+	var listings strings.Builder
+	for i, first := range []string{"class ZkDistributedLock {", "void lock() {", "class ZkDistributedLock {"} {
+		fmt.Fprintf(&listings, "text\n1. public %s\n", first)
+		for line := 2; line <= []int{80, 29, 107}[i]; line++ {
+			fmt.Fprintf(&listings, "%d. substringAfter(path, '_')\n", line)
+		}
+	}
+	methods := func(indent string, heads ...string) (all string) {
+		for _, head := range heads {
+			all += fmt.Sprintf("%s%s {\n%s    body\n%s}\n", indent, head, indent, indent)
+		}
+		return all
+	}
+	return map[string]string{
+		"alibaba": listings.String() + "1. 互斥\n2. 防死锁\n",
+		"51cto": "public class ZooKeeperLock {\n" + methods("    ", "public boolean lock()", "public boolean tryLock()",
+			"private boolean waitOtherLock()", "public void unlock()", "public void process()") + "}\n测试\n",
+		"lenshood": "### 代码实现\n" + methods("", "public void lock()", "void acquire()",
+			"private class LockWatcher implements", "String getCurrentFirstPath()", "String getPreviousPath()",
+			"private List<String> getAllSortedPaths()", "public void unlock()") + "### 总结\n",
+		"mxjuly":   "### 判断读写顺序\n第一步\n### 释放锁\n**改进方案\n",
+		"nileader": "<h1>改进后的分布式锁实现</h1>\n<li>create</li>\n<li>getChildren</li>\n<h1>结论</h1>\n",
+	}
+}
+
+// The Go of a group has each mistake of the command on its slip, with the sentence that says what the code is meant
+// to do, and no name.
+func TestTheGoOfTheHuntHasEachMistakeAndNoName(t *testing.T) {
+	var tests string
+	for name, text := range read(t).code {
+		if strings.HasSuffix(name, "/wrong_test.go") {
+			tests += text
+		}
+	}
+	for _, language := range []string{"en", "zh"} {
+		papers := papersOfTheHunt(t, language)
+		for group := 1; group <= 9; group++ {
+			command, code := papers(group, "slip"), papers(group, "go")
+			asked := regexp.MustCompile(`'(TestW.*)\[A-Z\]'`).FindStringSubmatch(command)
+			require.NotNil(t, asked, command)
+			mistakes := regexp.MustCompile(`func `+asked[1]+`[A-Z]`).FindAllString(tests, -1)
+			pieces := strings.Split(code, "```") // what stands before a piece of Go, and the piece, in turns
+			assert.NotEmpty(t, mistakes, command)
+			assert.GreaterOrEqual(t, len(pieces)/2, len(mistakes), "%s, group %d: pieces of Go", language, group)
+			assert.NotRegexp(t, `W\d`, code, "%s, group %d", language, group)
+			for i := 0; i+1 < len(pieces); i += 2 {
+				sentence := strings.TrimSpace(pieces[i])
+				assert.NotEmpty(t, sentence, "%s, group %d: the sentence before\n%s", language, group, pieces[i+1])
+			}
+		}
+	}
+}
+
+var numberOrMethod = regexp.MustCompile(`(?m)^>> (?:(\d+)\.|.*?(\w+)(?:\(\)| implements) {)`)
+
+// A listing is whole, and the group's part is marked.
+func TestTheListingsOfTheHuntMarkEachGroupsPart(t *testing.T) {
+	papers := papersOfTheHunt(t, "en")
+	for _, group := range []struct {
+		number, lines int
+		marked        string // the first word of each marked line, or, of a method, its name
+	}{
+		{1, 80, "7 8 9 10 11 12 13 14 15 16 17 70 71 72 73 74 75 76 77 78 79"},
+		{3, 29 + 29, strings.Trim(fmt.Sprint(upTo(29)), "[]")},
+		{5, 17, "tryLock unlock"},
+		{6, 17, "waitOtherLock process"},
+		{7, 23, "acquire getCurrentFirstPath getPreviousPath"},
+		{8, 23, "LockWatcher getAllSortedPaths unlock"},
+	} {
+		listing := papers(group.number, "listing")
+		assert.Equal(t, group.lines, strings.Count(listing, "\n"), "group %d: lines", group.number)
+		var marked []string
+		for _, found := range numberOrMethod.FindAllStringSubmatch(listing, -1) {
+			marked = append(marked, found[1]+found[2])
+		}
+		assert.Equal(t, group.marked, strings.Join(marked, " "), "group %d", group.number)
+	}
+	assert.Contains(t, papers(3, "listing"), "\n55. substringAfter(node, '_')\n")
+	assert.Contains(t, papers(9, "listing"), "\n2. getChildren\n")
+}
+
+func upTo(last int) (all []int) {
+	for i := 1; i <= last; i++ {
+		all = append(all, i)
+	}
+	return all
+}
