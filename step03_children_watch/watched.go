@@ -10,8 +10,9 @@ import (
 )
 
 // Watched is step 1's lock with a watch in place of the polling: one ephemeral znode
-// is the lock, and there is no queue. It is here for comparison. A release wakes all
-// of its waiters, as in this step's lock, and then each of them writes.
+// is the lock, and there is no queue. It is here for comparison. Its waiters watch the
+// children of the znode's parent, such as /locks for /locks/orders. A release wakes all
+// of them, as in this step's lock, and then each of them writes.
 type Watched struct {
 	conn *zk.Conn
 	path string
@@ -46,7 +47,7 @@ func (w *Watched) Lock(ctx context.Context) error {
 	}
 }
 
-// sleep returns when the znode's directory has changed, or when ctx has ended.
+// sleep returns when a child of the parent was created or deleted, or when ctx has ended.
 func (w *Watched) sleep(ctx context.Context) error {
 	names, _, changed, err := w.conn.ChildrenW(pathpkg.Dir(w.path))
 	if err != nil && !errors.Is(err, zk.ErrNoNode) { // without a directory the list is empty

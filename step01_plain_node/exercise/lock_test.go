@@ -34,7 +34,14 @@ func mine() property.Subject {
 // TODO 6: Which calls show that W4 is wrong? What does it take for success, and when does that happen?
 // 待办 6：哪几次调用能看出 W4 错了？它把什么当成了成功，这种事在什么时候发生？
 //
-// What a client can do: Locks, Waits, StillWaits, GetsIt, Unlocks and Crashes (then its session has ended).
+// These are all calls of a client, such as a.Locks(), and what each demands:
+//
+//	Locks       calls Lock, which returns with the lock
+//	Waits       calls Lock, which does not return
+//	StillWaits  the Lock of Waits has not returned yet
+//	GetsIt      the Lock of Waits returns with the lock
+//	Unlocks     calls Unlock, which returns nil
+//	Crashes     nothing: the client crashes, and its session ends
 func TestMine(t *testing.T) {
 	exercise.Own(t, exercise.Step1, mine(), func(a, b, c *exercise.Client) {
 		// An example, of another idea: after a release, the next client gets the lock. Replace it.

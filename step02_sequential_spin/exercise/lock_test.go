@@ -32,7 +32,14 @@ func mine() property.Subject {
 // TODO 5: Which calls show that W1 is wrong? While all goes well, nobody sees it.
 // 待办 5：哪几次调用能看出 W1 错了？一切顺利时，谁也看不出来。
 //
-// What a client can do: Locks, Waits, StillWaits, GetsIt, Unlocks and Crashes (then its session has ended).
+// These are all calls of a client, such as a.Locks(), and what each demands:
+//
+//	Locks       calls Lock, which returns with the lock
+//	Waits       calls Lock, which does not return
+//	StillWaits  the Lock of Waits has not returned yet
+//	GetsIt      the Lock of Waits returns with the lock
+//	Unlocks     calls Unlock, which returns nil
+//	Crashes     nothing: the client crashes, and its session ends
 func TestMine(t *testing.T) {
 	exercise.Own(t, exercise.Step2, mine(), func(a, b, c *exercise.Client) {
 	})

@@ -34,7 +34,14 @@ func mine() property.Subject {
 // 待办 4：哪几次调用能看出 W13 错了？在这里，它只丢一个等待者的第二条通知。
 // 还拿不到锁的等待者，会因为什么收到通知？
 //
-// What a client can do: Locks, Waits, StillWaits, GetsIt, Unlocks and Crashes (then its session has ended).
+// These are all calls of a client, such as a.Locks(), and what each demands:
+//
+//	Locks       calls Lock, which returns with the lock
+//	Waits       calls Lock, which does not return
+//	StillWaits  the Lock of Waits has not returned yet
+//	GetsIt      the Lock of Waits returns with the lock
+//	Unlocks     calls Unlock, which returns nil
+//	Crashes     nothing: the client crashes, and its session ends
 func TestMine(t *testing.T) {
 	exercise.Own(t, exercise.Step3, mine(), func(a, b, c *exercise.Client) {
 	})

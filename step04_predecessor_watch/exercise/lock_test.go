@@ -32,7 +32,14 @@ func mine() property.Subject {
 // TODO 5: Which calls show that W8 is wrong? Two clients are not enough. Whose znode can be deleted?
 // 待办 5：哪几次调用能看出 W8 错了？两个客户端不够。谁的节点会被删除？
 //
-// What a client can do: Locks, Waits, StillWaits, GetsIt, Unlocks and Crashes (then its session has ended).
+// These are all calls of a client, such as a.Locks(), and what each demands:
+//
+//	Locks       calls Lock, which returns with the lock
+//	Waits       calls Lock, which does not return
+//	StillWaits  the Lock of Waits has not returned yet
+//	GetsIt      the Lock of Waits returns with the lock
+//	Unlocks     calls Unlock, which returns nil
+//	Crashes     nothing: the client crashes, and its session ends
 func TestMine(t *testing.T) {
 	exercise.Own(t, exercise.Step4, mine(), func(a, b, c *exercise.Client) {
 	})
