@@ -55,7 +55,7 @@ func knows(authority *tls.Certificate) *tls.Config {
 	return &tls.Config{RootCAs: pool, ServerName: "127.0.0.1"}
 }
 
-// overTLS is quoted in operations.md, as your own program would have it.
+// overTLS is quoted in settings.md, as your own program would have it.
 func overTLS(config *tls.Config) leased.Option {
 	return leased.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 		return tls.DialWithDialer(&net.Dialer{Timeout: timeout}, network, address, config)

@@ -96,7 +96,7 @@ func Build(root string) (Files, error) {
 
 var (
 	pages = regexp.MustCompile(`^(README|step\d\d_\w+/\w+|docs/[\w-]+?|` +
-		`leased/(README|jobs|operations|beside|storm/README))(\.zh-CN)?\.md$`)
+		`leased/(README|jobs|settings|operations|beside|storm/README))(\.zh-CN)?\.md$`)
 	stepName = regexp.MustCompile(`^step\d\d`)
 	heading  = regexp.MustCompile(`(?m)^# (.+)$`)
 )
