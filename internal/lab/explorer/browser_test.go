@@ -571,3 +571,32 @@ func TestTheWordsBesideAWinInABrowser(t *testing.T) {
 	b.Do(chromedp.Click(chromedp.CSS(`#levels [data-key="W23"]`)))
 	b.Says("#give summary", "Give up?")
 }
+
+// What "Show me" plays has as few choices as any win. All goes well until its fault, which is the one that the level is about.
+func TestWhatShowMePlaysInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "", 1366, 768)
+	for key, wants := range map[string]string{
+		"4": "ApApBpAxBp", "W23": "ApApBpBpBpBgBp", "W19": "ApApBpBlBp", "5.5": "ApApBpAxBp",
+	} {
+		seen := browser.Evaluate[struct {
+			Path   string
+			Fewest int
+		}](b, fmt.Sprintf(`((key) => {
+			enter(key);
+			let Fewest = 99;
+			const visit = (path) => {
+				if (reaches(level.goals[0], game, path, games[level.beside])) Fewest = Math.min(Fewest, path.length);
+				for (const m of game.moves(path.at(-1)?.to ?? 0)) visit([...path, m]);
+			};
+			visit([]);
+			return { Path: least(level.goals[0]).map((m) => nameOf(m.client) + CODES[m.deed]).join(""), Fewest };
+		})(%q)`, key))
+		assert.Equal(t, wants, seen.Path, key)
+		assert.Len(t, seen.Path, 2*seen.Fewest, key)
+	}
+
+	browser.Evaluate[any](b, `void enter("W23")`)
+	b.Do(chromedp.Click(chromedp.CSS("#give summary")), chromedp.Click(chromedp.CSS("#answers button")))
+	b.Until(`!isBusy && location.hash === "#W23/ApApBpBpBpBgBp"`)
+}

@@ -104,14 +104,23 @@ function reaches(goal, game, path, other) {
   return Boolean(isAsked) && arrives(game, path) === path.at(-1).to;
 }
 
-// shortest returns a path to a goal with the fewest choices, among those that begin in the same way; or null.
+// byStory compares two paths: the one that is easier to follow comes first. In it the fault comes late, so that all goes well
+// until then, and one client goes on as long as it can.
+function byStory(a, b) {
+  const fault = (path) => path.findIndex(isFault);
+  const switches = (path) => path.filter((m, k) => k > 0 && m.client !== path[k - 1].client).length;
+  return fault(b) - fault(a) || switches(a) - switches(b);
+}
+
+// shortest returns a path to a goal with the fewest choices, among those that begin in the same way; or null. Of several
+// such paths, it is one with the fault that the goal names, and the one that is easiest to follow.
 function shortest(goal, game, coins, other, begin = []) {
   let paths = [begin];
   const seen = new Set();
   while (paths.length) {
-    const won = paths.find((p) => reaches(goal, game, p, other));
-    if (won) return won;
-    paths = paths.flatMap((p) => game.moves(p.at(-1)?.to ?? 0).map((m) => [...p, m])).filter((p) => {
+    const won = paths.filter((p) => reaches(goal, game, p, other));
+    if (won.length) return won.find((p) => goal.faults?.includes(faultOf(p))) ?? won[0];
+    paths = paths.flatMap((p) => game.moves(p.at(-1)?.to ?? 0).map((m) => [...p, m])).sort(byStory).filter((p) => {
       const key = `${p.at(-1).to} ${faultOf(p)}`;
       if (seen.has(key) || p.filter(isFault).length > coins) return false;
       return seen.add(key);
