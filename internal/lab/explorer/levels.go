@@ -27,10 +27,12 @@ var hunts = []Level{
 		Goals: anyOf(explore.Gravest[:3]...),
 	},
 	{
-		Key: "W23", Title: text("an article's lock", "一篇文章里的锁"), Coins: 1, Beside: "4", Other: recipe,
-		Asks: text("This lock was published in an article. It differs from the recipe, beside it, in one place: "+
-			"what Lock returns to a client that was waiting. Can you make both hold it, where the recipe would not?",
-			"这把锁的代码来自一篇公开的文章。它和旁边的官方做法只差一处：客户端等待之后，Lock 返回什么。"+
+		Key: "W23", Title: text("a blog's lock", "博客里的锁"), Coins: 1, Beside: "4", Other: recipe,
+		Asks: text("The mistake in this lock was published in a blog article (lenshood, 2020). The rest is the recipe, "+
+			"beside it: only what Lock returns to a client that was waiting differs. "+
+			"Can you make both hold it, where the recipe would not?",
+			"这把锁的错误来自一篇公开的博客文章（lenshood，2020 年），其余和旁边的官方做法一样："+
+				"只有客户端等待之后 Lock 返回什么，和它不同。"+
 				"你能让两个客户端同时持有它，而官方做法不会这样吗？"),
 		Learn: text("One client gave up and deleted its znode, but Lock returned without an error: "+
 			"this client believes that it holds the lock. The repair: return the error, as the recipe, beside it, does.",
@@ -39,13 +41,14 @@ var hunts = []Level{
 		Goals: []Goal{{Kind: explore.TwoInside, Faults: []string{"give-up"}}},
 	},
 	{
-		Key: "W19", Title: text("another article's", "另一篇文章里的锁"), Coins: 1, Beside: "4", Other: recipe,
-		Asks: text("This one differs from the recipe, beside it, in how a client looks for the znode before its own. "+
+		Key: "W19", Title: text("51CTO's lock", "51CTO 上的锁"), Coins: 1, Beside: "4", Other: recipe,
+		Asks: text("This mistake is from an article on 51CTO, a site for programmers. The rest is the recipe, beside it: "+
+			"only how a client looks for the znode before its own differs. "+
 			"Again: can you make both hold it, where the recipe would not?",
-			"这一把和旁边的官方做法只差一处：客户端怎样找自己前面的节点。"+
+			"这个错误来自 51CTO 上的一篇文章，其余和旁边的官方做法一样：只有客户端找前一个节点的办法不同。"+
 				"再来一次：你能让两个客户端同时持有它，而官方做法不会这样吗？"),
 		Learn: text("Its list failed, so it did not know which znode is before its own, and asked for one that does not "+
-			"exist. A znode before its own that does not exist means for this lock that its turn has come. "+
+			"exist. For this lock, that means that its turn has come. "+
 			"The repair: return the error, as the recipe, beside it, does.",
 			"它没能列出队列，不知道自己前面是哪个节点，就去查一个不存在的节点。前面的节点不存在，"+
 				"这把锁就当作轮到自己了。修法：像旁边的官方做法那样，返回错误。"),
@@ -53,7 +56,7 @@ var hunts = []Level{
 		Goals: []Goal{{Kind: explore.TwoInside, Faults: []string{"lose-reply getChildren"}}},
 	},
 	{
-		Key: locks.PartA, Title: text("half repaired", "修了一半的"), Coins: 1, Beside: "5", Other: repaired,
+		Key: locks.PartA, Title: text("the half repaired lock", "修了一半的锁"), Coins: 1, Beside: "5", Other: repaired,
 		Asks: text("This is the recipe, half repaired: no lost message breaks it any more. "+
 			"But the trick that broke the first lock still makes both hold it. Why?",
 			"这是修了一半的官方做法：丢失哪条消息，都攻不破它了。可是攻破第一把锁的那一招，照样能让两个客户端同时持有它。为什么？"),
@@ -66,7 +69,7 @@ var hunts = []Level{
 		Goals: anyOf(explore.TwoInside),
 	},
 	{
-		Key: "5", Title: text("repaired", "修好的"), Coins: 1,
+		Key: "5", Title: repaired, Coins: 1,
 		Asks: text("With two clients and one fault, nobody has broken this one. Can you?",
 			"两个客户端，一次故障：还没有人攻破过这一把。你能吗？"),
 		Goals: anyOf(explore.Gravest[:3]...),
