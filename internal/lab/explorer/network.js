@@ -12,7 +12,8 @@ let level, game;
 let path = [], played = 0; // the choices, and how many of them are on the board
 let turned = {}; // the clients whose chip shows a loss: which one
 let menu = -1; // the client that is pressed
-let isBusy = false, isShown = false, hasGivenUp = false; // isShown: the path is not the reader's own
+let isBusy = false, hasGivenUp = false;
+let shown = null; // { from, count }: the path is not the reader's own, but so many choices from a link, say; null: it is
 let halts = 0; // counted, so that what was under way before one does not go on
 let late = -1; // the halts for which the second board is still under way
 
@@ -119,7 +120,7 @@ const press = (key, name, inside, more = "") => `<g role="button" tabindex="0" d
 function plan(svg, n) {
   const isSmall = svg.id === "second", { width, height } = svg.getBoundingClientRect();
   const p = isSmall ? { client: 62, r: 22, chip: 112, server: 136, znode: 166, h: 204, apart: 84 }
-    : { client: 92, r: 34, chip: 184, server: 256, znode: 298, h: 358, apart: 100 };
+    : { client: 90, r: 34, chip: 178, server: 244, znode: 280, h: 324, apart: 100 };
   const isNarrow = width < 560, w = Math.max(isSmall ? 130 * n : 192 * n, isNarrow ? 390 : p.h * width / height);
   return { ...p, w, isSmall, x: (c) => w * (c + 0.5) / n, znodes: (all) => all.map((z, k) => ({ ...z, x: w / 2 + (k - (all.length - 1) / 2) * p.apart })) };
 }
@@ -128,8 +129,8 @@ function draw(svg, g, point, path) {
   const n = g.data.clients, read = lists(g, path), p = plan(svg, n), zs = p.znodes(g.znodes(point)), out = [];
   svg.setAttribute("viewBox", `0 0 ${p.w} ${p.h}`);
   out.push(`<rect x="12" y="${p.server}" width="${p.w - 24}" height="${p.h - p.server - 8}" rx="12" class="server"/>`);
-  if (!p.isSmall) out.push(words(p.w / 2, p.h - 20, say("ZooKeeper: the lock's queue", "ZooKeeper：锁的队列"), "", "small"));
-  if (!zs.length) out.push(words(p.w / 2, p.znode, say("no znode", "没有节点"), "", "small"));
+  if (!p.isSmall && menu < 0) out.push(words(14, p.server - 13, "ZooKeeper", "text-anchor:start", "small"));
+  if (!zs.length) out.push(words(p.w / 2, p.znode, say("the lock's queue: no znode", "锁的队列：没有节点"), "", "small"));
   for (let c = 0; c < n; c++) {
     const x = p.x(c), s = g.stand(point, c);
     out.push(`<path d="M${x} ${p.client + p.r}V${p.server}" class="wire" ${s.state === "crashed" ? 'stroke-dasharray="3 9"' : ""}/>`);
@@ -145,7 +146,7 @@ function draw(svg, g, point, path) {
       : box(z.x, p.znode, 84, 48, look) + words(z.x, p.znode - 8, number(z.name)) + words(z.x, p.znode + 12, say(`of ${whose}`, `${whose} 的`), "", "small"));
   }
   for (let c = 0; c < n; c++) out.push(p.isSmall ? "" : chips(p, c, point), client(p, g, point, c, read[c], path));
-  if (!p.isSmall) out.push(coins(p));
+  if (!p.isSmall) out.push(coins(p), stamp(g, point, p));
   svg.innerHTML = out.join("");
 }
 
@@ -189,6 +190,12 @@ function chips(p, c, point) {
   const chip = !m ? box(x, y, 184, 42, look, 21) + words(left, y, asked, "fill:var(--soft)") : press(`go-${c}`, who + (m.op ? request(m) + say(": ", "：") : "") + deeds()[m.deed], box(x, y, 184, 42, look, 21) + face, 'class="chip"');
   const turn = all.length > 1 ? press(`turn-${c}`, who + say("turn the chip", "翻转筹码"), `<circle cx="${x + 71}" cy="${y}" r="17" class="turn"/>` + words(x + 71, y, "↻", "fill:var(--bad);font-size:20px")) : "";
   return `<g data-chip="${c}">${chip}${turn}</g>`;
+}
+
+// stamp says across the board what is wrong at an end.
+function stamp(g, point, p) {
+  const wrong = g.end(point)?.wrong[0];
+  return wrong ? `<g class="stamp">${box(p.w / 2, p.chip + 10, reader === "zh" ? 250 : 230, 44) + words(p.w / 2, p.chip + 10, "✕ " + kindOf(wrong))}</g>` : "";
 }
 
 function coins(p) {
@@ -264,28 +271,35 @@ const isWon = (won) => won.includes(level.goals[0]) || Boolean(best()[0]); // no
 function show(focus) {
   const isOver = !moves().length, end = isOver ? game.end(here()) : null;
   const won = level.goals.filter((goal) => reaches(goal, game, mine(), games[level.beside]));
-  if (won.length && !isShown) {
+  if (won.length && !shown) {
     const known = best();
     for (const goal of won) known[keyOf(goal)] = Math.min(known[keyOf(goal)] ?? 99, played);
     store.set("zklock-network-" + level.key, JSON.stringify(known));
   }
   at("asks").textContent = say(placed(level.asks));
-  draw(at("board"), game, here(), mine());
-  showVerdict(isOver, end, won);
+  at("play-title").textContent = say("You play: ", "你来操纵：") + say(level.title);
   const two = second();
   at("beside").hidden = !two;
+  draw(at("board"), game, here(), mine());
+  at("board").classList.toggle("win", Boolean(end?.wrong.length));
+  const all = left(), lost = isOver || shown ? [] : all.filter((goal) => !onward(goal));
+  showVerdict(isOver, end, won, all, lost);
   if (two && late !== halts) showSecond(two);
   at("beads").replaceChildren(...path.map(bead));
   at("give-up").textContent = isWon(won) ? say("Show me", "演示") : say("Give up?", "放弃？");
-  at("way").textContent = at("give").open && !isOver ? wayFromHere() : "";
+  at("way").textContent = at("give").open && !isOver ? waysFromHere(all) : "";
   at("undo").disabled = at("again").disabled = !played;
-  showGoals();
+  showGoals(lost);
   at("note").textContent = say(level.note);
-  at("link").hidden = !end?.wrong.length;
+  at("link").hidden = !end?.wrong.length || shown?.from === LINK;
   const following = data.levels[data.levels.indexOf(level) + 1];
   at("next").hidden = !following || !isWon(won);
   if (at("limits")) at("limits").hidden = Boolean(following);
-  if (following) at("next").textContent = say(`Next: ${following.title.en} →`, `下一把：${following.title.zh} →`);
+  const asksNext = shown?.from === LINK ? say("Your turn: ", "轮到你了：") : say("Next: ", "下一把：");
+  if (following) at("next").textContent = asksNext + say(following.title) + " →";
+  at("hunt").hidden = !end?.wrong.length || !all.length;
+  at("hunt").textContent = !isWon(won) ? say("Hunt on: ", "继续找：") + goalName(level.goals[0]) : say(`Hunt on: ${count(all.length, "1 goal", "goals", "")} left`, `继续找：还剩 ${all.length} 个目标`);
+  at("hunt").className = at("next").hidden ? "main" : "";
   showLevels();
   const hasWon = hasGivenUp || Object.keys(best()).length > 0 || won.length > 0;
   at("all").hidden = !hasWon;
@@ -296,33 +310,37 @@ function show(focus) {
 
 function showLevels() {
   for (const b of at("levels").children) {
-    const { key, title } = data.levels.find((l) => l.key === b.dataset.key);
+    const l = data.levels.find((l) => l.key === b.dataset.key), { key, title } = l;
     b.ariaCurrent = key === level.key ? "true" : "false";
-    b.textContent = say(title) + (best(key)[0] ? " ✓" : "");
+    b.innerHTML = `${data.levels.indexOf(l) + 1} <span>${html(say(title))}</span>${best(key)[0] ? " ✓" : ""}`;
+    b.ariaLabel = b.textContent;
   }
 }
 
-function showVerdict(isOver, end, won) {
+function showVerdict(isOver, end, won, all, lost) {
   const says = at("says"), parts = [];
-  const p = (text, kind = "") => parts.push(Object.assign(document.createElement("p"), { textContent: text, className: kind }));
-  const ends = (end?.says ?? []).map(say).join(say("; ", "；"));
+  const p = (text, kind = "") => text && parts.push(Object.assign(document.createElement("p"), { textContent: text, className: kind }));
+  const ends = (end?.says ?? []).map(say).join(say("; ", "；")), names = (goals) => goals.map(goalName).join(say("; ", "；"));
+  const from = shown && say(shown.from);
+  if (shown && !isOver) p(played ? say(`${from}: choice ${played} of ${shown.count}.`, `${from}：第 ${played} 次选择，共 ${shown.count} 次。`) : say(`${from}: ${choicesIn(shown.count)}. Watch.`, `${from}：${choicesIn(shown.count)}。请看。`), "shown");
   if (!played && !path.length) {
-    p(say("Press a chip: the request reaches the server.", "按一下筹码：请求到达服务器。") + (level.coins ? say(" ↻ turns it: request lost, or reply lost. Press a client for its faults: it crashes, its session expires, or it gives up. Each fault uses up one red coin.", "↻ 翻转筹码：请求或响应丢失。按一下客户端：它崩溃、会话过期，或者放弃等待。出一次故障，花掉一枚红币。") : ""));
+    if (!shown) p(say("Press a chip: the request reaches the server.", "按一下筹码：请求到达服务器。") + (level.coins ? say(" ↻ turns it: request lost, or reply lost. Press a client for its faults: it crashes, its session expires, or it gives up. Each fault uses up one red coin.", "↻ 翻转筹码：请求或响应丢失。按一下客户端：它崩溃、会话过期，或者放弃等待。出一次故障，花掉一枚红币。") : ""));
   } else if (!isOver) {
     p(played ? described(mine().at(-1)) : say("All taken back.", "全部撤回了。"));
-    if (!isShown && isOutOfReach()) p(say(`From here the goal is out of reach (${goalName(level.goals[0])}): take a choice back.`, `从这里到不了目标（${goalName(level.goals[0])}）：撤回一步。`), "bad");
-    else if (coinsLeft() > 0) p(say("Press a client for its faults, or ↻.", "要出故障，就按客户端，或者按 ↻。"));
+    if (shown && played === shown.count) p(say("This is all. Go on from here, or begin again.", "就到这里。可以接着走，也可以从头开始。"));
+    else if (lost.length && lost.length === all.length) p(say(`Out of reach from here: ${names(lost)}. Take a choice back.`, `从这里到不了：${names(lost)}。撤回一步吧。`), "bad");
+    else if (lost.length) p(say(`Out of reach from here: ${names(lost)}. In reach: ${names(all.filter((goal) => !lost.includes(goal)))}.`, `从这里到不了：${names(lost)}。还到得了：${names(all.filter((goal) => !lost.includes(goal)))}。`));
+    else if (!shown && coinsLeft() > 0) p(faultsNow());
   } else if (end?.wrong.length) {
     const wrong = end.wrong.map((k) => kindOf(k)).join(say("; ", "；"));
     const why = orphan(end), more = why ? "" : ends;
-    p((isShown ? say(`This breaks it, in ${choicesIn(played)}: `, `这样就攻破了，用了 ${choicesIn(played)}：`) : say(`You broke it, in ${choicesIn(played)}: `, `你攻破了它，用了 ${choicesIn(played)}：`)) + wrong + say(".", "。") + (more ? " " + more + say(".", "。") : ""), "bad");
+    const whose = shown?.from === LINK ? say("The link breaks it", "这个链接攻破了它") : shown ? say("This breaks it", "这样就攻破了") : say("You broke it", "你攻破了它");
+    p(whose + say(`, in ${choicesIn(played)}: `, `，用了 ${choicesIn(played)}：`) + wrong + say(".", "。") + (more ? " " + more + say(".", "。") : ""), "bad win");
     const asked = level.goals[0];
     if (why) p(why);
     if (won.includes(asked) && level.learn.en) p(say(placed(level.learn)));
     if (end.wrong.includes(asked.kind) && !won.includes(asked) && second()?.end.wrong.length) {
       p(say(`Both hold it, but ${level.other.en} breaks here too: find what only this lock does wrong.`, `两个客户端都持有了锁，可是${level.other.zh}在这里也会出错：请找出只有这把锁才犯的错。`));
-    } else if (!isWon(won)) {
-      p(say("The goal is: ", "目标是：") + goalName(asked) + say(".", "。"));
     }
   } else {
     p(say("This interleaving is right: ", "这种次序是正确的：") + ends + say(". Take choices back, or begin again.", "。撤回几步，或者从头开始。"), "right");
@@ -349,10 +367,11 @@ const placed = ({ en, zh }) => isNarrow.matches ? { en: en.replace("beside it", 
 function showSecond({ other, now, moved, isAhead, end }) {
   at("beside-title").textContent = say(`The same choices with ${level.other.en}`, `同样的选择，换成${level.other.zh}`);
   draw(at("second"), other, now, moved);
-  const says = at("beside-says");
-  says.className = !end ? "" : end.wrong.length ? "bad" : "right";
-  says.textContent = !end ? (isAhead ? wentAhead() : "") : end.wrong.length ? say("This is also wrong here: ", "这里也出错：") + end.wrong.map(kindOf).join(say("; ", "；"))
-    : say(`✓ Played on to the end, ${level.other.en} stays right`, `✓ 走到最后，${level.other.zh}一直正确`) + (other.moves(now).length ? say(". The drawing shows this moment: ", "。图中是这一刻：") + statesAt(other, now, moved) : say(": ", "：") + end.says.map(say).join(say("; ", "；"))) + say(".", "。");
+  const [head, more] = !end ? ["", isAhead ? wentAhead() : ""]
+    : end.wrong.length ? [say("This is also wrong here: ", "这里也出错：") + end.wrong.map(kindOf).join(say("; ", "；")) + say(".", "。"), ""]
+    : [say(`✓ Played on to the end, ${level.other.en} stays right`, `✓ 走到最后，${level.other.zh}一直正确`), (other.moves(now).length ? say(". The drawing shows this moment: ", "。图中是这一刻：") + statesAt(other, now, moved) : say(": ", "：") + end.says.map(say).join(say("; ", "；"))) + say(".", "。")];
+  const b = Object.assign(document.createElement("b"), { textContent: head, className: end?.wrong.length ? "bad" : "right" });
+  at("beside-says").replaceChildren(b, more);
 }
 function wentAhead() {
   const who = nameOf(mine().at(-1).client);
@@ -382,25 +401,33 @@ function goalName({ kind, faults }) {
 }
 const least = (goal) => goal.least ??= shortest(goal, game, level.coins, games[level.beside]) ?? [];
 
-// onward returns the shortest way from here to the goal, from the first choice on; or null.
-const onward = () => shortest(level.goals[0], game, level.coins, games[level.beside], mine());
-// isOutOfReach is false for a goal that nobody can reach, and for one that the reader has reached before.
-const isOutOfReach = () => !isWon([]) && least(level.goals[0]).length > 0 && !onward();
-// wayFromHere says how far the goal is.
-function wayFromHere() {
-  const whole = least(level.goals[0]).length ? onward() : null;
-  return whole ? say(`From here the goal is ${choicesIn(whole.length - played)} away.`, `从这里到目标，还差 ${choicesIn(whole.length - played)}。`) : "";
+// onward returns the shortest way from here to a goal, from the first choice on; or null.
+const onward = (goal) => shortest(goal, game, level.coins, games[level.beside], mine());
+// left returns the goals that the reader has not reached yet, and that somebody can reach.
+const left = () => level.goals.filter((goal, k) => !best()[k] && least(goal).length);
+// waysFromHere says how far the goals are that can be reached.
+function waysFromHere(goals) {
+  const ways = goals.map((goal) => [goal, onward(goal)]).filter(([, way]) => way);
+  return ways.map(([goal, way]) => say(`${goalName(goal)}: ${choicesIn(way.length - played)} from here.`, `${goalName(goal)}：从这里还差 ${choicesIn(way.length - played)}。`)).join(say(" ", ""));
+}
+// faultsNow says what can be pressed for a fault.
+function faultsNow() {
+  const all = Array.from({ length: game.data.clients }, (_, c) => c), whose = all.filter((c) => happens(c).length).map(nameOf);
+  const canTurn = all.some((c) => sides(c).length > 1);
+  const places = [...whose, ...canTurn ? ["↻"] : []];
+  return places.length ? say(`For a fault, press ${places.join(" or ")}.`, `要出故障，就按 ${places.join(" 或 ")}。`) : "";
 }
 
-function showGoals() {
+function showGoals(lost) {
   const known = best();
   at("goals").replaceChildren(...level.goals.map((goal, k) => {
     const card = document.createElement("div"), n = known[k], few = (n || hasGivenUp) && least(goal).length;
     card.className = "goal" + (n ? " found" : "");
     const b = document.createElement("b"), small = document.createElement("small");
     b.textContent = goalName(goal);
-    small.textContent = n ? say(`you: ${choicesIn(n)}; the fewest: ${few}`, `你：${choicesIn(n)}；最少：${few}`) + (n === few ? " ★" : "")
-      : !hasGivenUp ? say("not found yet", "还没找到") : few ? say(`the fewest: ${choicesIn(few)}`, `最少：${choicesIn(few)}`)
+    if (n) b.prepend(Object.assign(document.createElement("span"), { textContent: "✓ ", className: "right" }));
+    small.textContent = n ? say(`you: ${n}; the fewest: ${few}`, `你：${n} 次；最少：${few} 次`) + (n === few ? " ★" : "")
+      : lost.includes(goal) ? say("out of reach from here", "从这里到不了") : !hasGivenUp ? say("not found yet", "还没找到") : few ? say(`the fewest: ${choicesIn(few)}`, `最少：${choicesIn(few)}`)
       : say("in no interleaving", "没有一种次序会这样");
     card.append(b, small);
     return card;
@@ -418,7 +445,7 @@ function halt() {
   for (const sign of document.querySelectorAll(".sign")) sign.remove();
 }
 
-const isMoving = () => isBusy && !isShown; // a choice of the reader's is under way
+const isMoving = () => isBusy && !shown; // a choice of the reader's is under way
 
 async function go(m, focus = `go-${m.client}`) {
   const then = halts;
@@ -427,7 +454,7 @@ async function go(m, focus = `go-${m.client}`) {
   path = [...mine(), m];
   menu = -1;
   turned = {};
-  chip?.remove();
+  chip?.classList.add("flies"); // it is not seen, but keeps the focus
   const others = before ? answer(game, m, before.other, before.now) : [];
   if (before) showSecond(before); // a choice of the reader's may have halted it
   const follows = (async () => { for (const x of others) await animate(at("second"), before.other, x, then); })();
@@ -443,17 +470,21 @@ async function go(m, focus = `go-${m.client}`) {
   if (before) showSecond(second());
 }
 
+const LINK = { en: "From the link", zh: "来自链接" }, SHOWN = { en: "Shown", zh: "演示" };
+const rests = (ms) => isStill.matches ? null : new Promise((done) => setTimeout(done, ms));
+
 // replay plays a path by itself.
-async function replay(whole) {
+async function replay(whole, from = SHOWN) {
   halt();
   const then = halts;
-  isShown = true;
+  shown = { from, count: whole.length };
   path = []; played = 0;
   show();
+  if (from === LINK) await rests(4 * LASTS); // so that one reads what comes
   for (const m of whole) {
     if (then !== halts) return;
     await go(m, "");
-    if (!isStill.matches) await new Promise((done) => setTimeout(done, 2 * LASTS));
+    await rests(2 * LASTS);
   }
 }
 
@@ -466,10 +497,9 @@ function scrub(n, focus) {
 
 function pressed(key) {
   const [what, c, deed] = [key.split("-")[0], Number(key.split("-")[1]), key.split("-").slice(2).join("-")];
-  if (isMoving()) return;
   halt();
   if (what === "go") {
-    isShown = false;
+    shown = null;
     return go(deed ? happens(c).find((m) => m.deed === deed) : facing(c));
   }
   if (what === "turn" || what === "coin") menu = -1;
@@ -481,9 +511,21 @@ function pressed(key) {
   }
 }
 
+// meant returns the sign that is meant by a press. A choice of the reader's that is still under way is finished at once.
+// The press counts for the sign that is there then, unless another one was there.
+function meant(sign, now, focus) {
+  if (!isMoving()) return sign;
+  const was = sign?.closest(".flies") ? null : sign?.ariaLabel;
+  halt();
+  show(focus);
+  return !was || now()?.ariaLabel === was ? now() : null;
+}
+const signIn = (element) => element?.closest("#board [data-key]");
+
 at("board").addEventListener("click", (e) => {
-  const key = e.target.closest("[data-key]")?.dataset.key;
-  if (key && !drag?.moved) pressed(key);
+  if (drag?.moved) return;
+  const sign = meant(signIn(e.target), () => signIn(document.elementFromPoint(e.clientX, e.clientY)));
+  if (sign) pressed(sign.dataset.key);
 });
 addEventListener("click", (e) => { // outside the menu
   if (menu < 0 || isBusy || e.target.closest("[data-key^=client], [data-key^=go-]")) return;
@@ -491,9 +533,13 @@ addEventListener("click", (e) => { // outside the menu
   show();
 });
 at("board").addEventListener("keydown", (e) => {
-  const key = e.target.closest("[data-key]")?.dataset.key;
+  const key = signIn(e.target)?.dataset.key;
   if (!key) return;
-  if (e.key === "Enter" || e.key === " ") { e.preventDefault(); pressed(key); }
+  if (e.key === "Enter" || e.key === " ") {
+    e.preventDefault();
+    const sign = meant(signIn(e.target), () => at("board").querySelector(`[data-key="${key}"]`), key);
+    if (sign) pressed(sign.dataset.key);
+  }
   if (e.key === "t" && key.startsWith("go-")) { turned[key[3]] = (turned[key[3]] ?? 0) + 1; halt(); show(key); }
   if (e.key === "Escape" && menu >= 0) pressed(`client-${menu}`);
 });
@@ -530,7 +576,7 @@ addEventListener("pointerup", () => {
   const side = Math.abs(dx) > 70 ? all.find((m) => m?.deed === (dy > 40 ? "lose-reply" : "lose-request")) ?? all[1]
     : dy > 50 ? all[0] : null;
   if (!side) return show(`go-${c}`);
-  isShown = false;
+  shown = null;
   go(side);
 });
 
@@ -544,7 +590,7 @@ function begin(key) {
   enter(key);
   show("go-0");
 }
-at("again").onclick = () => begin(level.key);
+at("again").onclick = at("hunt").onclick = () => begin(level.key);
 at("next").onclick = () => { begin(data.levels[data.levels.indexOf(level) + 1].key); scrollTo(0, 0); };
 at("link").onclick = async () => {
   try { await navigator.clipboard.writeText(location.href); } catch { /* the address has it */ }
@@ -593,12 +639,12 @@ function icicle() {
   visit(0, 0, 0);
   ink.fillStyle = colour("bad"); // only where an interleaving ends wrong, and wide enough to be seen
   for (const [x, depth] of ends) ink.fillRect(x, depth * row, Math.max(unit, 2 * devicePixelRatio), row - 1);
-  ink.strokeStyle = colour("ink"); ink.lineWidth = 2 * devicePixelRatio;
+  ink.fillStyle = colour("request");
   let x = 0, point = 0;
   mine().forEach((m, depth) => {
     for (const other of game.moves(point)) { if (other.choice === m.choice) break; x += ways(other.to).all * unit; }
     point = m.to;
-    ink.strokeRect(x, (depth + 1) * row, Math.max(4, ways(point).all * unit), row - 1);
+    ink.fillRect(x, (depth + 1) * row, Math.max(4 * devicePixelRatio, ways(point).all * unit), row - 1);
   });
   const pathOf = (column) => {
     let before = column; // so many columns are left of it
@@ -651,8 +697,8 @@ function icicle() {
     if (next >= 0 && next < total.all) aims(next);
   };
   const figure = (n) => n.toLocaleString("en");
-  at("counts").textContent = say(`${figure(total.all)} interleavings, a column each, from the first choice at the top to the last. ${total.bad ? `${figure(total.bad)} end wrong: red.` : "None is wrong."} The outline is your path. Press a column to see it played.${total.bad ? " A press near a red column plays the red one." : ""}`,
-    `${figure(total.all)} 种交错次序，每种一列，从上到下是第一次到最后一次选择。${total.bad ? `其中 ${figure(total.bad)} 种以出错告终，终点是红色。` : "没有一种出错。"}方框是你的路径。按一列，就播放那一列${total.bad ? "；按在红列旁边，播放的是红列" : ""}。`);
+  at("counts").textContent = say(`${figure(total.all)} interleavings, a column each, from the first choice at the top to the last. ${total.bad ? `${figure(total.bad)} end wrong: red.` : "None is wrong."} Blue is your path. Press a column to see it played.${total.bad ? " A press near a red column plays the red one." : ""}`,
+    `${figure(total.all)} 种交错次序，每种一列，从上到下是第一次到最后一次选择。${total.bad ? `其中 ${figure(total.bad)} 种以出错告终，终点是红色。` : "没有一种出错。"}蓝色是你的路径。按一列，就播放那一列${total.bad ? "；按在红列旁边，播放的是红列" : ""}。`);
 }
 
 // ---- The address ----
@@ -672,12 +718,12 @@ function enter(key, code = "") {
   halt();
   level = data.levels.find((l) => l.key === key) ?? data.levels[0];
   game = games[level.key];
-  path = []; played = 0; menu = -1; turned = {}; isShown = false; hasGivenUp = false;
+  path = []; played = 0; menu = -1; turned = {}; shown = null; hasGivenUp = false;
   at("give").open = false;
   at("link").textContent = say("Copy link", "复制链接");
   const whole = spelled(code);
   show();
-  if (whole.length) replay(whole);
+  if (whole.length) replay(whole, LINK);
 }
 const byAddress = () => { const [key, code] = location.hash.slice(1).split("/"); enter(key, code); };
 
