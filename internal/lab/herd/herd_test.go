@@ -30,7 +30,7 @@ func TestOfARelease(t *testing.T) {
 	}, r)
 }
 
-// In the recorded crowds step 3 notifies everybody, and step 4 one.
+// In the recorded crowds step 3 notifies everybody, and step 4 one: the first of the queue.
 func TestTheRecordedCrowds(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", File))
 	require.NoError(t, err)
@@ -49,6 +49,7 @@ func TestTheRecordedCrowds(t *testing.T) {
 			}
 		}
 		assert.Equal(t, [2]int{c.Waiters, 1}, told, "notified in steps 3 and 4, of %d", c.Waiters)
+		assert.GreaterOrEqual(t, c.Releases[1].Told[0], 0, "the first of %d is the next holder", c.Waiters)
 	}
 	assert.Equal(t, []int{10, 30, 100, 300, 1000}, sizes)
 }

@@ -255,15 +255,21 @@ func (q *Queue) fill(n int) {
 	for _, look := range looks {
 		look.Let()
 	}
+	slices.SortStableFunc(q.waiting, func(a, b *zktest.Turn) int { return strings.Compare(place(a), place(b)) })
 	if !q.Polls {
 		q.settles(q.waiting)
 	}
 }
 
+// place returns the digits at the end of the name of a client's znode: they order the queue.
+func place(t *zktest.Turn) string {
+	znode := t.Znode()
+	return znode[strings.LastIndex(znode, "-")+1:]
+}
+
 // die lets the session of every nth waiter expire, all at the same moment, and counts the traffic
 // that this causes for the others.
 func (q *Queue) die(nth int) wiretap.Counts {
-	slices.SortFunc(q.waiting, func(a, b *zktest.Turn) int { return strings.Compare(a.Znode(), b.Znode()) })
 	var dead []*zktest.Member
 	var alive []*zktest.Turn
 	for i, turn := range q.waiting {
