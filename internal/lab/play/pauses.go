@@ -3,6 +3,7 @@ package play
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,10 +23,8 @@ const (
 // writes when it gets the lock meanwhile. The caller holds mu.
 func (c *client) pauses(seconds int) error {
 	over := time.Now().Add(time.Duration(seconds) * time.Second)
+	c.Pending = true
 	if err := c.does("stop"); err != nil {
-		return err
-	}
-	if err := c.does("put"); err != nil {
 		return err
 	}
 	next := c.side.clients[c.Number+1]
@@ -50,7 +49,8 @@ func (c *client) resumes(next *client, over time.Time) {
 	if isAway() {
 		return
 	}
-	if err := c.does("continue"); err != nil {
+	// The process gets the command only now: right after the stop a part of it could still run.
+	if err := errors.Join(c.does("put"), c.does("continue")); err != nil {
 		c.Say(stage.Event{At: c.now(), What: stage.Failed, Clients: []int{c.Number}, Text: err.Error(),
 			Action: &stage.Action{Do: "continue", Client: &c.Number}})
 	}
