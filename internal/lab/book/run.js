@@ -33,10 +33,9 @@ for (const figure of all(".run")) {
   let focus = null; // the message, or the write to the store, that a step has stopped at
 
   function draw() {
-    const p = times.phaseAt(now), phase = times.phases[p];
+    const p = times.phaseAt(now);
     stages.forEach((stage, i) => {
-      const own = phase.bends[i], of = stories[i].phases[Math.min(p, stories[i].phases.length - 1)];
-      const over = now >= phase.at + phase.lasts || (now - phase.at) / phase.slow >= own.length;
+      const of = stories[i].phases[Math.min(p, stories[i].phases.length - 1)], over = now >= times.over(i, p);
       const caption = $(".caption", stage.root);
       if (stage.radius) stage.draw(times.recorded(i, now), focus?.story === stories[i] ? focus.frame ?? null : null); // else it has no size yet
       const said = over && of.sum.en ? say(of.sum) : phaseTitle(of) + say(".", "。");

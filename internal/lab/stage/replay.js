@@ -96,11 +96,10 @@ function go(now, focus = null) {
 function render() {
   const { clock, now, focus } = player;
   const p = clock.phaseAt(now), phase = clock.phases[p];
-  const over = now >= phase.at + phase.lasts;
   player.stages.forEach((stage, i) => {
     const of = stage.story.phases[Math.min(p, stage.story.phases.length - 1)];
     stage.draw(clock.recorded(i, now), focus?.stage === i ? focus.frame : null);
-    const own = phase.bends[i], done = over || (own && (now - phase.at) / phase.slow >= own.length);
+    const done = now >= clock.over(i, p);
     const before = now <= phase.at && stage.story.phases[p - 1]; // the part has not begun
     set(stage.root.querySelector(".caption"), brief(before ? say(before.sum) : done && of.sum.en ? say(of.sum) : phaseTitle(of) + say(".", "。")));
     const c = stage.tally(of);
