@@ -291,8 +291,8 @@ var lessons = []lesson{
 		Timed:   true,
 		Drags:   true,
 		Guess: guess{
-			Text: text("Your guess: does the store accept the write of client 0?",
-				"你猜：存储会接受客户端 0 的写入吗？"),
+			Text: text("Your guess: client 0 continues, and sends its write. Does the store accept it?",
+				"你猜：客户端 0 恢复运行，发出它的写入。存储会接受吗？"),
 			Of:   text("the write of client 0", "客户端 0 的写入"),
 			Kind: guessWrite, At: 0, Known: 0, measured: func(b *side) int {
 				if b.Store.Log[newestWrite(b, stopped)].OK {
@@ -303,11 +303,10 @@ var lessons = []lesson{
 		},
 		Tasks: []task{
 			{Text: text(
-				"Client 0 is stopped, as by a long garbage collection. It writes as soon as it continues. "+
-					"Client 1 also writes, if it gets the lock. "+
-					"Drag the end of the pause below the boards, and guess. Then find where the answer changes.",
-				"客户端 0 会停住，就像遇到一次很长的垃圾回收停顿；一恢复运行，它就写入存储。"+
-					"客户端 1 一旦拿到锁，也会写入。请在图的下方拖动停顿的终点，猜一猜，再找出答案从哪里开始改变。"),
+				"Client 0 is stopped right before its write, as by a long garbage collection. "+
+					"Drag the end of the pause, below the boards: the drawings show what has happened until then.",
+				"客户端 0 正要写入，就停住了，就像遇到一次很长的垃圾回收停顿。"+
+					"请在图的下方拖动停顿的终点：图上显示到那时为止发生了什么。"),
 				Do:   "pause",
 				done: func(b *side) bool { return newestWrite(b, stopped) >= 0 },
 				seen: lateWrite},

@@ -104,6 +104,7 @@ class Board {
       const c = this.clients[i] ??= { name: called(i), slot: 2 * i, states: [{ at: 0, is: r.is }], beats: [], over: -1 }, { states } = c;
       c.server = r.server;
       c.pending = r.pending;
+      c.token = r.token;
       c.beats = r.heard ? [onPage(r.heard)] : [];
       c.over = r.over ? onPage(r.over) : -1;
       if (states.at(-1).is !== r.is) states.push({ at: Math.max(states.at(-1).at, at(r.since, i)), is: r.is });
@@ -206,12 +207,13 @@ class Board {
   draw(now) {
     const { story } = this;
     if (!this.width) return false;
+    if (past.at === null && !isDragging()) this.stage.story = story;
+    story.frames = story.frames.filter((f) => now < f.to);
     if (this.stage.story.past) {
-      const i = past.stories.indexOf(this.stage.story), moment = past.focus?.decides?.[i] ?? past.clock.recorded(i, past.at);
+      const i = past.stories.indexOf(this.stage.story), moment = isDragging() ? this.paused : past.focus?.decides?.[i] ?? past.clock.recorded(i, past.at);
       this.stage.draw(moment, past.focus?.story === this.stage.story && !past.focus.decides ? past.focus.frame : null);
       return false;
     }
-    story.frames = story.frames.filter((f) => now < f.to);
     story.awake = story.awake.filter((a) => this.state(a.client) === "waits" && (a.to < 0 || now < a.to)); // a holder need not look
     this.stage.draw(now, null);
     if (this.changes.some((at) => at <= now)) {
@@ -225,7 +227,7 @@ class Board {
   // hits lays a button over each client that is drawn: it shows what can be done to the client. Tab stops at the chosen
   // client. In a crowd, and in the past, there are none.
   hits() {
-    const { stage } = this, isNone = !this.width || stage.many || past.at !== null, size = Math.max(28, stage.dot * 3.4);
+    const { stage } = this, isNone = !this.width || stage.many || past.at !== null || isDragging(), size = Math.max(28, stage.dot * 3.4);
     fill(this.root.querySelector(".hits"), isNone ? [] : this.clients.map((_, i) => {
       const b = button({ choose: String(i) }, ""), { x, y } = stage.clientAt(i);
       b.tabIndex = i === chosen ? 0 : -1;
@@ -257,9 +259,10 @@ class Board {
       this.next = null;
     }
     const up = service.servers.filter((s) => s.state === "up").length, majority = up > service.servers.length / 2;
-    fill(root.querySelector(".banners"), [...(majority ? [] : [make("p", {}, make("strong", {}, say(NO_MAJORITY[up])))]),
+    const banners = [...(majority ? [] : [make("p", {}, make("strong", {}, say(NO_MAJORITY[up])))]),
       ...this.banners.map((b) => make("p", { className: b.breaks ? "" : "note" }, make("span", { className: "whose" }, say(`Step ${is.step}: `, `第 ${is.step} 步：`)), make("strong", {}, capital(bannerText(b))), " ",
-        ...(b.breaks ? [make(is.step ? "a" : "span", is.step ? { href: this.chapter(), target: "_blank" } : {}, say(`The broken promise: ${service.properties[b.breaks].en}.`, `违背的承诺：${service.properties[b.breaks].zh}。`))] : [])))]);
+        ...(b.breaks ? [make(is.step ? "a" : "span", is.step ? { href: this.chapter(), target: "_blank" } : {}, say(`The broken promise: ${service.properties[b.breaks].en}.`, `违背的承诺：${service.properties[b.breaks].zh}。`))] : [])))];
+    fill(root.querySelector(".banners"), isDragging() ? this.pauseSays() : banners);
     const now = performance.now();
     const queue = [...this.nodes.values()].filter((n) => there(n, now)).sort((m, n) => m.name.match(/\d*$/)[0] - n.name.match(/\d*$/)[0] || m.from - n.from);
     const ls = root.querySelector(".ls"), lists = (most) => {
@@ -414,7 +417,7 @@ function render() {
   $("ids").hidden = !of.some((step) => step >= 5);
   $("kinds").hidden = !of.includes(6);
   $("equal").hidden = !of.includes(6);
-  $("tokens").hidden = !of.some((step) => step >= 5) && !live().some((b) => b.is.rows.some((r) => r.token));
+  $("tokens").hidden = at ? !hasStore() : !of.some((step) => step >= 5) && !live().some((b) => b.is.rows.some((r) => r.token));
   $("rests").hidden = !service.rests;
   $("shared").hidden = !(service.pages > 1);
   set($("shared"), say(`open in ${service.pages} windows: all show the same`, `已在 ${service.pages} 个窗口打开，显示的都一样`));
@@ -575,6 +578,7 @@ function lesson() {
     side.scrollTop = $("lesson").offsetTop - side.offsetTop + $("lesson").offsetHeight - side.clientHeight; // to the button
     if (course.done === 0) {
       laid = Math.max(0, ...live().flatMap((b) => b.lines()).map((l) => l.at));
+      paused = 0;
       for (const b of live()) b.story.awake = []; // all clients have settled
       shows(null);
     }
@@ -632,7 +636,7 @@ function guess(at) {
   const list = kind === "write" ? [["1", guessed(kind, 1)], ["0", guessed(kind, 0)]] : [["-1", guessed(kind, -1)], ...[...Array(clients).keys()].map((i) => [String(i), guessed(kind, i)])];
   const fields = live().map((_, i) => {
     const value = guesses.get(guessKey(i));
-    const isKnown = value && value !== UNKNOWN;
+    const isKnown = value && value !== UNKNOWN && (!isOver || kind !== "write" || guessedAt === pause()); // the guess was about this pause
     const hit = isOver && isKnown && Number(value) === course.measured[i] ? " ✓" : "";
     if (isOver) return make("span", { className: "guess" }, side(i) && capital(side(i)) + say(": ", "，"),
       isKnown ? say(`you guessed ${guessed(kind, value)}${hit}, measured: `, `你猜：${guessed(kind, value)}${hit}；实测：`) : say(`${side(i) ? of.en : capital(of.en)}: `, `${of.zh}：`),
@@ -640,7 +644,7 @@ function guess(at) {
     const field = kind === "number" ? make("input", { type: "number" }) : make("select", {}, new Option(UNKNOWN, ""), ...list.map(([v, words]) => new Option(words, v)));
     for (const [name, v] of Object.entries({ "data-guess": i, min: 0, max: 999, inputmode: "numeric" })) field.setAttribute(name, v);
     if (isKnown) field.value = value;
-    return make("label", {}, side(i), " ", field);
+    return make("label", {}, side(i), " ", field, ...(isKnown && isDragging() && hasAnswer() && guessedAt === pause() ? [answers(i)] : []));
   });
   const unknown = make("button", { type: "button", className: "unknown" }, say("I do not know", "我不知道"));
   return [make("p", { className: "guesses" }, ...(isOver ? [] : [make("span", { className: "asked" }, say(question)), " "]), ...fields, ...(isOver || kind === "write" && hasGuessed() ? [] : [unknown]))];
@@ -657,6 +661,7 @@ const stepOf = (i) => say(`step ${live()[i].is.step}`, `第 ${live()[i].is.step}
 // notes keeps a guess; once there is one for each board, the task can be done.
 function notes(board, value) {
   guesses.set(guessKey(board), value);
+  if (isDragging()) guessedAt = pause();
   const b = document.querySelector("#lesson li.now > button[data-do]");
   if (!b) return;
   b.disabled = !hasGuessed();
@@ -678,6 +683,7 @@ function task(t, i, done, seen) {
   const li = make("li", { className: isPast ? "done past" : done ? "done" : "now" }, gloss(make("span"), say(t.text)), ...(isPast || !done && isDoing() ? [] : guess(i)));
   if (isPast) return li;
   if (!done && t.do && isDoing()) li.append(make("p", { className: "run" }, say("Wait: the clients are at work …", "请等待：客户端正在运行 ……")));
+  if (!done && isDragging() && hasAnswer()) li.append(change());
   if (!done && t.do && !isDoing()) li.append(" ", Object.assign(button({ do: t.do, client: String(t.client) }, clientAction(t.client, t.do)), { className: hasGuessed() ? "next" : "", disabled: !hasGuessed() }));
   const isSame = seen.every((s) => s.en === seen[0].en), steps = live().map((b) => b.is.step);
   for (const [at, s] of (isSame ? seen.slice(0, 1) : seen).entries()) {
@@ -797,11 +803,11 @@ function animate() {
   moving = true;
   requestAnimationFrame(function tick(now) {
     if (now - painted > 35 || !painted) { // twenty-five pictures a second are enough, and leave time for news
+      moving = isDragging() ? plays(Math.min(100, now - painted) / 1000) : live().map((b) => b.draw(performance.now())).some(Boolean);
       painted = now;
-      moving = live().map((b) => b.draw(performance.now())).some(Boolean);
     }
     if (moving) requestAnimationFrame(tick);
-    else if (live().some((b) => b.ticks && b.root.checkVisibility())) setTimeout(animate, 150); // for the rings
+    else if (!isDragging() && live().some((b) => b.ticks && b.root.checkVisibility())) setTimeout(animate, 150); // for the rings
   });
 }
 
@@ -810,14 +816,21 @@ function animate() {
 // past is what was recorded, and at is the moment that is shown: null is now.
 const past = { stories: [], clock: null, moments: [], at: null, focus: null, of: "", lesson: 0, asked: 0 };
 
+// AFTER is how many milliseconds a strip goes on after a lesson, so that its end can be seen.
+const AFTER = 2000;
+
 // isWaiting reports whether time passes on the strips although nothing happens: a task waits, or a session runs out.
 function isWaiting() {
   const waits = toDo() && (toDo().do === "" || isDoing());
-  return waits || live().some((b) => b.clients.some((c, i) => c.over < 0 && /^(stopped|crashed)/.test(b.state(i))));
+  const isFresh = isOver() && performance.now() < onPage(service.course.since) + AFTER;
+  return waits || isFresh || live().some((b) => b.clients.some((c, i) => c.over < 0 && /^(stopped|crashed)/.test(b.state(i))));
 }
 
+// isOver reports whether all tasks of a lesson are done. What its clients do from then on belongs to no lesson.
+const isOver = () => learns() && service.course.done === service.lessons[service.course.lesson - 1].tasks.length;
+
 // happened returns a text that changes when more was recorded.
-const happened = () => [isWaiting() ? Math.floor(performance.now() / RECALLS) : "", service.course.lesson, service.course.done, ...live().map((b) => [b.is.counters.requests + b.is.counters.notifications, b.is.store.log?.length, b.is.rows.map((r) => r.is + r.over)])].join("/");
+const happened = () => isOver() && !isWaiting() ? "over" + service.course.since : [isWaiting() ? Math.floor(performance.now() / RECALLS) : "", service.course.lesson, service.course.done, ...live().map((b) => [b.is.counters.requests + b.is.counters.notifications, b.is.store.log?.length, b.is.rows.map((r) => r.is + r.over)])].join("/");
 
 // recall asks the service for what was recorded, unless the page has it.
 async function recall() {
@@ -828,15 +841,19 @@ async function recall() {
   if (!stories || past.at !== null) return; // while a past moment is shown, nothing is added
   past.stories = stories;
   past.stories.forEach(ready);
-  const lasts = isWaiting();
+  const lasts = isWaiting() || isOver(), isEven = !$("strips").hidden;
   for (const s of past.stories) {
+    const [first, second] = s.phases;
     s.past = true;
     if (lasts) s.phases.at(-1).over = s.end; // although nothing happens
+    if (!isEven) continue;
+    first.over = second?.at ?? s.end;
+    first.at = Math.max(first.at, first.over - BEFORE * SECOND); // a strip begins right before the first action
   }
-  past.clock = clock(past.stories);
+  past.clock = clock(past.stories, isEven, SPAN / 1000);
   const middle = (i, { from, to }) => past.clock.shown(i, (from + to) / 2);
   past.moments = past.stories.flatMap((story, i) => [...story.frames.map((frame) => ({ at: middle(i, frame), story, frame })),
-    ...story.writes.map((write) => ({ at: middle(i, write), story, write }))]).sort((a, b) => a.at - b.at);
+    ...story.writes.map((write) => ({ at: middle(i, write), story, write }))].filter(({ frame, write }) => (frame ?? write).from >= story.phases[0].at)).sort((a, b) => a.at - b.at);
   past.of = of;
   past.lesson = course.lesson;
 }
@@ -903,21 +920,24 @@ for (const canvas of $("strips").children) canvas.onkeydown = (e) => {
 
 // ---- Lesson 5: the reader drags the end of a pause ----
 
-// The strips of a recorded pause show so much time, in microseconds, and so many seconds of it are before the pause.
+// The strips show so much time, in microseconds, and so many seconds of it are before the first action.
 const SECOND = 1e6, BEFORE = 1, SPAN = 12 * SECOND;
 const stopped = (story) => story.clients[0].states.find((s) => s.is.startsWith("stopped")).at;
 
 // pause returns how many seconds the pause is that the reader has chosen.
 const pause = () => Number($("until").value);
 
-// isDragging reports whether the reader chooses a pause: until it is done for real.
+// isDragging reports whether the reader chooses a pause: until it is done for real, or something else is done.
 function isDragging() {
   const { course, lessons } = service;
-  return Boolean(lessons[course.lesson - 1]?.drags) && course.done === 0 && isSet() && !isDoing();
+  return Boolean(isSet() && lessons[course.lesson - 1]?.drags) && course.done === 0 && !isDoing() && !strayed();
 }
 
 function drags(seconds) {
+  const isAnswered = seenPauses.size > 0 && hasGuessed(); // from then on the runs answer at once
   $("until").value = seconds;
+  paused = pause() + (isAnswered ? TAIL : 0);
+  if (isAnswered) seenPauses.add(pause());
   soon();
 }
 $("until").oninput = () => drags(pause());
@@ -925,49 +945,73 @@ $("until").oninput = () => drags(pause());
 // recordedPause returns the recorded runs of a pause, the chosen one if nothing else is said: one for each board.
 const recordedPause = (seconds = pause()) => live().map((b) => service.pauses.stories.find((s) => s.id === `pause${seconds}` && s.step === b.is.step));
 
-// unanswered returns a recorded run as far as the reader may see it before he has guessed: to the end of the pause, without
-// what follows from it.
-function unanswered(story) {
-  const from = stopped(story), [first, ...others] = story.clients.map((c) => ({ ...c, states: c.states.filter((s) => s.at <= from) }));
-  return { ...story, clients: [first, ...others], nodes: [], frames: [], writes: [], end: from + pause() * SECOND };
+// paused is how many seconds of the recorded pause are drawn: up to its end and, once the reader has guessed, what follows.
+// guessedAt is the pause for which he has guessed.
+let paused = 0, guessedAt = 0;
+const seenPauses = new Set(); // the pauses whose answers have been shown
+const TAIL = 1.1; // seconds of a recorded run after its pause
+
+// plays lets time pass in the recorded pause: quickly until its end, and then as it was.
+function plays(seconds) {
+  const end = pause() + (hasGuessed() ? TAIL : 0), before = paused;
+  paused = still.matches ? end : Math.min(end, paused + seconds * (paused < pause() ? 3 : 1));
+  if (paused > before && paused === end) { // what is said of it comes now
+    if (hasGuessed()) seenPauses.add(pause());
+    soon();
+  }
+  drawPauses();
+  return paused < end;
 }
 
+// upTo returns a recorded run up to a moment, without what follows.
+function upTo(story, end) {
+  const clients = story.clients.map((c) => ({ ...c, states: c.states.filter((s) => s.at <= end) }));
+  const nodes = story.nodes.filter((n) => n.from <= end).map((n) => ({ ...n, to: n.to <= end ? n.to : -1 }));
+  return { ...story, clients, nodes, frames: [], writes: story.writes.filter((w) => w.at <= end), end };
+}
+
+// drawPauses draws the recorded runs of the chosen pause, on the boards and below them.
 function drawPauses() {
   set($("seconds"), say(`${pause()} s`, `${pause()} 秒`));
-  set($("answer"), hasGuessed() ? recordedAnswer() : "");
   $("until").setAttribute("aria-valuetext", $("seconds").textContent);
   recordedPause().forEach((story, i) => {
-    const canvas = $("strips").children[i], from = stopped(story), x = (t) => (t - from + BEFORE * SECOND) / SPAN;
+    const b = live()[i], canvas = $("strips").children[i], from = stopped(story), x = (t) => (t - from + BEFORE * SECOND) / SPAN;
+    b.paused = Math.min(story.end, from + paused * SECOND);
+    b.stage.story = Object.assign(story, { past: true, stored: true, servers: service.servers });
+    Object.assign(story.clients[0], { pending: b.paused > from && paused <= pause(), token: story.writes.at(-1).token });
+    b.draw(performance.now());
     canvas.hidden = false;
     if (!canvas.checkVisibility()) return;
     const ticks = Array.from({ length: SPAN / SECOND }, (_, k) => k * SECOND / SPAN);
-    const shown = hasGuessed() ? story : unanswered(story);
-    live()[i].strip = drawStrip(canvas, { ...shown, stored: true }, x, x(from + pause() * SECOND), ticks, from);
-    canvas.ariaLabel = stripSays(live()[i].strip);
+    b.strip = drawStrip(canvas, upTo(story, b.paused), x, x(from + pause() * SECOND), ticks, from, true);
+    canvas.ariaLabel = stripSays(b.strip);
   });
 }
 
-// recordedAnswer says what the store has done in the recorded runs of the chosen pause.
-function recordedAnswer() {
-  const answers = recordedPause().map(({ writes }) => {
-    const { ok, late } = writes.at(-1);
-    return !ok ? say("refused", "拒绝") : late ? say("accepted, too late", "接受，可是太晚了") : say("accepted, in time", "接受，没有迟到");
-  });
-  if (answers[0] === answers[1]) return say(`Recorded, in both: ${answers[0]}`, `录下的运行，两边都是：${answers[0]}`) + change();
-  return say("Recorded: ", "录下的运行：") + answers.map((answer, i) => stepOf(i) + say(": ", "：") + answer).join(say("; ", "；")) + change();
+// hasAnswer reports whether the reader has guessed, and has seen what follows the pause.
+const hasAnswer = () => hasGuessed() && paused >= pause() + TAIL;
+
+// pauseSays says below a board what its drawing shows.
+Board.prototype.pauseSays = function () {
+  const [before, during, after] = recordedPause()[live().indexOf(this)].phases, { sum } = hasAnswer() ? after : paused >= pause() ? during : before;
+  return [make("p", { className: "note" }, make("span", { className: "whose" }, say(`Step ${this.is.step}: `, `第 ${this.is.step} 步：`)), say(sum))];
+};
+
+// answers says beside a guess about this pause whether it was right.
+function answers(i) {
+  const { ok } = recordedPause()[i].writes.at(-1), isRight = guesses.get(guessKey(i)) === String(Number(ok));
+  return make("b", { className: isRight ? "" : "bad" }, isRight ? " ✓" : say(` recorded: ${guessed("write", ok)}`, ` 录得：${guessed("write", ok)}`));
 }
 
-// change says where the answer changes, once the answers on both sides of it have been shown, the chosen pause's included.
-const seenPauses = new Set(); // the pauses whose answers have been shown
+// change asks where the answer changes. It says so once the answers on both sides of it have been shown.
 function change() {
-  seenPauses.add(pause());
   const seen = [...seenPauses];
   const isLate = (seconds) => recordedPause(seconds).every(({ writes }) => writes.at(-1).late);
   let last = Number($("until").min); // the longest pause that is in time
   while (!isLate(last + 1)) last++;
-  const isSeenBefore = seen.some((seconds) => seconds <= last);
-  const isSeenAfter = seen.some((seconds) => seconds > last);
-  return isSeenBefore && isSeenAfter ? say(`. It changes between ${last} and ${last + 1} s: there the session ends.`, `。答案在 ${last} 秒和 ${last + 1} 秒之间改变：会话在那时结束。`) : "";
+  const isFound = seen.some((seconds) => seconds <= last) && seen.some((seconds) => seconds > last);
+  return make("p", { className: "change" }, isFound ? say(`✓ It changes between ${last} and ${last + 1} s: there the session ends.`, `✓ 答案在 ${last} 秒和 ${last + 1} 秒之间改变：会话在那时结束。`)
+    : say("Drag on: between which two pauses does the answer change?", "继续拖动：答案在哪两个停顿之间改变？"));
 }
 
 // goes shows the next recorded frame, or the one before.

@@ -150,14 +150,15 @@ class Stage {
     this.store = { x: box.width / 2, y: box.height - this.foot / 2, w: Math.min(box.width - 8, 380 + this.foot), h: this.foot - 8 };
     this.tiny = side < Math.min(260, this.common);
     this.scale = this.many ? 1 : Math.max(1, Math.min(this.largest, side / this.common));
-    this.isTagged = !this.tiny && clients <= 4 && this.story.nodes.some(tag); // there is room for the ids
+    this.isTagged = clients <= (this.tiny ? 3 : 4) && this.story.nodes.some(tag); // there is room for the ids
     this.isCrowd = this.tiny && clients > 6; // there is room for the numbers of the clients, but not for other numbers
     this.dot = this.many ? Math.max(1, Math.min(4, side / clients * 1.2)) : this.isCrowd ? 9 : this.tiny ? 10 : this.small ? 13 : 17 * this.scale;
     const label = (this.isCrowd ? 19 : this.tiny ? 21 : this.small ? 25 : 29) * this.scale;
     const outer = Math.max(40, side / 2 - this.dot - label);
     // A wide drawing is an ellipse.
     this.stretch = areTwo ? 1 : Math.max(1, Math.min(1.6, (box.width / 2 - this.dot - 60) / outer));
-    this.radius = { hub: outer * (this.story.servers?.length > 1 ? 0.4 : this.tiny ? 0.37 : 0.31), node: outer * (this.tiny ? 0.57 : 0.62), client: outer };
+    const isFew = this.tiny && clients <= 3; // whose znodes may have ids
+    this.radius = { hub: outer * (this.story.servers?.length > 1 ? 0.4 : isFew ? 0.28 : this.tiny ? 0.37 : 0.31), node: outer * (isFew ? 0.48 : this.tiny ? 0.57 : 0.62), client: outer };
     const top = areTwo ? this.dot + label + outer / 2 : room / 2; // the y of the middle; for two clients it may be lower
     this.middle = { x: box.width / 2, y: areTwo ? Math.max(top, (room + top - this.radius.node) / 2) : top };
   }
@@ -289,6 +290,7 @@ class Stage {
     });
     for (const write of this.story.writes ?? []) if (write.from <= this.t && this.t < write.to) this.flyingWrite(write);
     this.story.clients.forEach((c, i) => c.pending && this.pendingWrite(i));
+    if (last && !last.ok) this.refusedWrite(last);
   }
 
   // flyingWrite draws a write on its way to the store, with its token.
@@ -301,19 +303,29 @@ class Stage {
 
   // pendingWrite draws a write that a stopped client will send when it continues.
   pendingWrite(i) {
-    const client = this.clientAt(i), { x, y, h } = this.store;
-    this.writeChip(toward(client, { x, y: y - h / 2 }, this.dot * 2 + 14 * this.scale), say("❚❚ write", "❚❚ 写"), this.color.soft);
+    const { x, y } = this.clientAt(i), { token } = this.story.clients[i];
+    const name = this.tiny && token ? "" : say(" write", " 写");
+    this.writeChip({ x: Math.max(x - this.dot, (this.tiny ? 34 : 62) * this.scale), y: y + this.dot * 2 + 16 * this.scale }, `❚❚${name}${token ? " " + tokenName(token) : ""}`, this.color.soft);
   }
 
-  writeChip(p, words, fill) {
+  // refusedWrite draws a write that has bounced off the store: its chip stays there, hollow.
+  refusedWrite(w) {
+    const { store, scale, color } = this, p = { x: this.clientAt(w.client).x, y: store.y - store.h / 2 - 14 * scale };
+    this.writeChip(p, `${tokenName(w.token)} ✕`, color.paper, color.bad);
+  }
+
+  writeChip(p, words, fill, of = this.color.paper) {
     const { ink, color } = this;
     ink.font = `700 ${12 * this.scale}px system-ui, "DejaVu Sans", sans-serif`;
-    const width = ink.measureText(words).width + 12, height = 20 * this.scale;
+    const width = ink.measureText(words).width + (this.tiny ? 6 : 12), height = 20 * this.scale;
     ink.beginPath();
     ink.roundRect(p.x - width / 2, p.y - height / 2, width, height, 5);
     ink.fillStyle = fill;
     ink.fill();
-    this.text(words, p.x, p.y + 1, color.paper, 12, "700");
+    ink.strokeStyle = of;
+    ink.lineWidth = 2;
+    ink.stroke();
+    this.text(words, p.x, p.y + 1, of, 12, "700");
   }
 
   // serverAt returns where a server is drawn if there are several. hubOf returns the end of a
@@ -441,7 +453,7 @@ class Stage {
     return crosses ? (beside > 0 ? 2 : -2) * (near - Math.abs(beside)) : 0;
   }
 
-  chip() { return this.isCrowd ? { w: 8, h: 8 } : this.tiny ? { w: 18, h: 13 } : this.small ? { w: this.isTagged ? 38 : 28, h: 18 } : { w: (this.isTagged ? 50 : 38) * this.scale, h: 22 * this.scale }; }
+  chip() { return this.isCrowd ? { w: 8, h: 8 } : this.tiny ? { w: this.isTagged ? 32 : 18, h: this.isTagged ? 15 : 13 } : this.small ? { w: this.isTagged ? 38 : 28, h: 18 } : { w: (this.isTagged ? 50 : 38) * this.scale, h: 22 * this.scale }; }
 
   node(n, i) {
     const { ink, color } = this;
@@ -466,7 +478,7 @@ class Stage {
     ink.strokeStyle = held ? color.holder : color.ink;
     ink.lineWidth = 1.5;
     ink.stroke();
-    if (!this.isCrowd) this.text(number(n) + (this.isTagged && tag(n) ? "·" + tag(n) : ""), p.x, p.y + 1, held ? color.paper : color.ink, this.tiny ? 9 : this.small ? 11 : 13, "600");
+    if (!this.isCrowd) this.text(number(n) + (this.isTagged && tag(n) ? "·" + tag(n) : ""), p.x, p.y + 1, held ? color.paper : color.ink, this.tiny && !this.isTagged ? 9 : this.small ? 11 : 13, "600");
   }
 
   client(c, i, awake) {
@@ -501,7 +513,7 @@ class Stage {
       ink.fillStyle = color.paper;
       ink.fill();
     }
-    const id = this.tagOf(i);
+    const id = this.tiny ? "" : this.tagOf(i); // on a phone it stands only in the znode
     if (id) this.text(id, p.x, p.y + size * 0.5, holds ? color.paper : color.ink, 11);
     if (!this.many) this.text(initial, p.x, p.y + (id ? -size * 0.25 : 1), holds ? color.paper : is === "idle" ? color.soft : color.ink, this.tiny ? 10 : this.small ? 12 : 14, "600");
     const believes = holds && bad && !trouble(is);

@@ -19,8 +19,9 @@ const SECONDS = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 60, 120, 300,
 
 // drawStrip draws a story on a canvas. x returns where a moment of the story is, from 0 to 1; at is the
 // place of the hairline, and ticks are those of the reader's actions. The seconds count from the moment zero: the
-// first action, if nothing else is said. It returns what it has drawn.
-function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story.phases[0]).at) {
+// first action, if nothing else is said. With isHandle the hairline is the end of the first client's pause, to be dragged. It
+// returns what it has drawn.
+function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story.phases[0]).at, isHandle = false) {
   const { clientWidth: width, clientHeight: height } = canvas, ratio = devicePixelRatio || 1, ink = canvas.getContext("2d");
   canvas.width = width * ratio;
   canvas.height = height * ratio;
@@ -42,9 +43,9 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
   const { end } = story, server = story.clients.length;
   const drawn = { now: px(end), belief: [], both: [], pauses: [], sessions: [], left: [], says: [], lost: [], writes: [], tokens: [], seconds: [] };
 
-  // The axis. A moment after the end has no place of its own.
+  // The axis. A moment after the end, or in a time that is left out, has no place of its own.
   for (const second of SECONDS) {
-    const t = zero + second * 1e6, left = px(t), hasPlace = x(t) >= 0 && x(t) <= 1 && (t <= end || x(t) !== x(end));
+    const t = zero + second * 1e6, left = px(t), hasPlace = x(t) >= 0 && x(t) <= 1 && x(t) > x(t - 1e5) && (t <= end || x(t) !== x(end));
     const isFree = !drawn.seconds.length || left - drawn.seconds.at(-1).left >= 24;
     if (!hasPlace || !isFree || left > width - 12) continue;
     drawn.seconds.push({ second, left });
@@ -131,8 +132,8 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
     write(named(say("the store", "存储"), say("store", "存储")), 4, py(i), color("ink"));
     const taken = story.writes.filter((w) => w.ok);
     taken.forEach((w, k) => {
-      box(w.to, taken[k + 1]?.to ?? end, i, color(w.late ? "bad" : "reply"));
-      const from = px(w.to), to = px(taken[k + 1]?.to ?? end);
+      box(w.from, taken[k + 1]?.from ?? end, i, color(w.late ? "bad" : "reply"));
+      const from = px(w.from), to = px(taken[k + 1]?.from ?? end);
       if (to - from > 14) write(String(w.client), (from + to) / 2, py(i), color("paper"), "700", "center");
     });
     for (const w of story.writes) {
@@ -154,6 +155,17 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
 
   ink.fillStyle = color("ink");
   ink.fillRect(gutter + room * at, 0, 1.5, height - STRIP.axis);
+  if (isHandle) {
+    const middle = { x: gutter + room * at + 0.75, y: py(0) };
+    ink.beginPath();
+    ink.roundRect(middle.x - 16, middle.y - 7, 32, 14, 7);
+    ink.fillStyle = color("paper");
+    ink.fill();
+    ink.strokeStyle = ink.fillStyle = color("notification");
+    ink.lineWidth = 2;
+    ink.stroke();
+    for (const side of [-1, 1]) arrowhead(ink, middle, { x: middle.x + side * 12, y: middle.y }, 9);
+  }
   for (const { words, size, left, fill } of drawn.tokens) { // over the hairline, so that they can be read
     ink.fillStyle = fill;
     ink.fillRect(left, py(server + 1) - lane / 2 + 1, size, lane - 2);
