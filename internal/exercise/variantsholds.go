@@ -54,6 +54,18 @@ var holderVariants = []Variant{
 -	err = lost
 -}
 `),
+	// "The context has ended, and that is all the work needs to know."
+	wrong("its context does not say why it has ended", property.ToldOfLoss, `
+-forget := context.AfterFunc(h.life, func() { cancel(context.Cause(h.life)) })
++forget := context.AfterFunc(h.life, func() { cancel(nil) })
+…
+-	cancel(context.Cause(h.life)) // AfterFunc cancels in a goroutine of its own, a moment later
++	cancel(nil)
+`),
+	wrong("Close does not say that the hold is lost", property.ToldOfLoss, `
+-s.close(ErrLost) // before the servers delete the znodes of our holds
++s.close(nil)
+`),
 	// "First the connection, and then what depends on it."
 	alone("Close ends the holds last", property.ToldOfLoss, `
 -s.close(ErrLost) // before the servers delete the znodes of our holds

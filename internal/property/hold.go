@@ -2,6 +2,7 @@ package property
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -194,12 +195,12 @@ var ToldOfLoss = New(
 			s.Fatalf("this machine paused for %v, and B got the lock before A could learn of its loss", still)
 		}
 		s.FailsIf(!isTold, "session %#x of A has expired and B holds the lock: A does not know", a.ID)
+		s.saysItIsLost(held.Context(), "A was disconnected")
 		a.Tap.Restore()
 		s.Await("A to have another session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
-		s.FailsIf(
-			held.Held().Context(s.Ctx).Err() == nil,
-			"A lost the lock and got another session; then a context was made from the lost hold, and it has not ended",
-		)
+		late, when := held.Held().Context(s.Ctx), "A lost the lock and got another session; then a context was made from the lost hold"
+		s.FailsIf(late.Err() == nil, "%s, and it has not ended", when)
+		s.saysItIsLost(late, when)
 		waiting.Release()
 		c := s.Join("C")
 		s.outlivesItsCall(c, blocking(c))
@@ -209,6 +210,16 @@ var ToldOfLoss = New(
 		s.endsBeforeItsSession(c)
 		s.Holds("A was disconnected, and was notified before B got the lock")
 	})
+
+// saysItIsLost checks the cause with which the context of a lost hold has ended. The work under the lock must be able to
+// tell a loss from the end of its parent, and from an Unlock.
+func (s *Story) saysItIsLost(work context.Context, when string) {
+	cause := context.Cause(work)
+	saysNothing := errors.Is(cause, context.Canceled)
+	isReleased := s.subject.NotHeld != nil && errors.Is(cause, s.subject.NotHeld)
+	s.FailsIf(saysNothing || isReleased, "%s: the context of the hold has ended, and its cause does not say that the hold is lost: %v",
+		when, cause)
+}
 
 // endsWithItsParent checks the context of a hold for a work that has a context of its own.
 func (s *Story) endsWithItsParent(held *zktest.Turn) {
@@ -274,6 +285,7 @@ func (s *Story) unlocksALostHold(c *zktest.Member) {
 		held.Release()
 		return
 	}
+	s.saysItIsLost(held.Context(), "C's connection broke")
 	err := held.Unlock()
 	s.FailsIf(err == nil, "C's connection broke, which ended the context of its hold, and C's Unlock returned nil: "+
 		"its caller does not learn that the hold was lost")
@@ -295,6 +307,7 @@ func (s *Story) endsBeforeItsSession(c *zktest.Member) {
 	last.Let()
 	s.FailsIf(!isOver, "C's Session is closed, so another client can get the lock, and the context of C's hold has not ended: "+
 		"its work goes on")
+	s.saysItIsLost(held.Context(), "C's Session is closed")
 	s.FailsIf(closed.Err() != nil, "C's Session was closed: %v", closed.Err())
 }
 
