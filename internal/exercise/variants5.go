@@ -629,6 +629,16 @@ var variants5 = []Variant{
 +defer h.mu.Lock()
 +h.end(ErrNotHeld) // before another client can get the lock, and even if the server refuses the delete
 `),
+	// "A hold that was released is no hold."
+	wrong("enters a hold that it has lost", property.LocksAgain, `
+-if h.life.Err() != nil {
+-	return context.Cause(h.life)
+-}
++if errors.Is(context.Cause(h.life), ErrNotHeld) {
++	return ErrNotHeld
++}
+ h.count++
+`),
 	// "A name ends in lock- and its number."
 	wrong("takes any name with its ending for a place", property.Unrelated, `
 -var queueName = regexp.MustCompile(`+"`^_c_.*-lock-([0-9]{10})$`"+`)

@@ -79,9 +79,9 @@ func (s *Story) keepsAnotherSessionOut(held *zktest.Turn) {
 	_ = s.givesUp(beside, "it waits over another session")
 }
 
-// losesAfterItLockedTwice checks that each Unlock of a lost hold returns an error: the caller of the inner Lock has to
-// learn of the loss as well. Both count: nothing is left after them. A hold may outlast a connection that breaks for a
-// moment.
+// losesAfterItLockedTwice checks that a lost hold cannot be entered, and that each Unlock of it returns an error: the
+// caller of the inner Lock has to learn of the loss as well. Both count: nothing is left after them. A hold may outlast a
+// connection that breaks for a moment.
 func (s *Story) losesAfterItLockedTwice() {
 	m := s.JoinAs("D", Seat{Path: s.path + "-twice"})
 	outer := m.Acquire()
@@ -91,6 +91,9 @@ func (s *Story) losesAfterItLockedTwice() {
 	s.Barrier(m.Client) // it is connected again
 	hasContext := has[contexter](outer.Held())
 	isLost := hasContext && s.SoonAfter(fewAnswers, func() bool { return outer.Context().Err() != nil })
+	if isLost {
+		s.isNotInside(outer)
+	}
 	unlocked := inner.Unlock()
 	s.FailsIf(isLost && unlocked == nil, "%s locked twice, and its connection broke, which ended the context of its hold; "+
 		"the Unlock of the second Lock returned nil", m.Name)
@@ -119,6 +122,18 @@ func (s *Story) locksDuringItsUnlock(a, b *zktest.Member) {
 	s.unlocks(waiting)
 }
 
+// isNotInside calls Lock within a lost hold, with a context that has not ended. Lock may also return another hold, if the
+// znode of the lost one has been deleted.
+func (s *Story) isNotInside(lost *zktest.Turn) {
+	again := lost.StartIn(context.WithoutCancel(lost.Context()))
+	hasReturned := again.Waits() == zktest.Returned
+	if hasReturned && again.Err() == nil && again.Context().Err() == nil {
+		s.unlocks(again)
+		return
+	}
+	s.mustNotEnter(again, "the connection of "+lost.Name+" broke, which ended the context of its hold")
+}
+
 // mustNotEnter checks a Lock that was called with a context of a hold that is over. The context has not ended. Lock may
 // return an error, or wait as any other client does.
 func (s *Story) mustNotEnter(call *zktest.Turn, when string) {
@@ -126,8 +141,8 @@ func (s *Story) mustNotEnter(call *zktest.Turn, when string) {
 		_ = s.givesUp(call, when)
 		return
 	}
-	s.FailsIf(call.Err() == nil, "%s, and a Lock with a context that was made from A's old hold, and has not ended, "+
-		"returned nil", when)
+	s.FailsIf(call.Err() == nil, "%s, and a Lock with a context that was made from %s's old hold, and has not ended, "+
+		"returned nil", when, call.Name)
 }
 
 // One goroutine of A holds the lock, somebody deletes its znode, and another goroutine of A gets
