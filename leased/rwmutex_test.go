@@ -245,7 +245,7 @@ func TestReadersAndWritersInTurn(t *testing.T) {
 	}
 	// A holds the lock, B and C wait, and B leaves the queue. If only B writes, C rightly acquires the lock
 	// beside A: between these two readers there was only a writer.
-	left := []*property.Property{property.GivingUp, property.NoWatchLeft}
-	property.Lacks(t, readersFirst, left...)
-	property.Holds(t, writersFirst, append(left, property.OneHolder)...)
+	property.Lacks(t, readersFirst, property.GivingUp)
+	property.Holds(t, readersFirst, property.NoWatchLeft)
+	property.Holds(t, writersFirst, property.GivingUp, property.NoWatchLeft, property.OneHolder)
 }

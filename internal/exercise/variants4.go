@@ -424,6 +424,12 @@ var variants4 = []Variant{
 +l.mu.Lock()
 +if (err == nil || errors.Is(err, zk.ErrNoNode)) && l.node == node {
 `),
+	// "The one before me has left since I listed, so it is my turn."
+	alone("takes a missing predecessor for its turn", property.WaiterCrash, `
+ if errors.Is(err, zk.ErrNoNode) {
+-	continue
++	return nil
+`),
 	// "The directory must exist before anybody locks."
 	wrong("New makes the directory", atOnce, `
  func New(conn *zk.Conn, path string) *Lock {

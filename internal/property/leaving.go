@@ -37,7 +37,8 @@ var CrashFrees = New(
 
 // A holds the lock, and many clients wait. One after the other, the predecessor of the last one gives up, or crashes.
 // When only A is left before it, somebody writes into A's znode. The last one must keep waiting, however often it is
-// woken, and gets the lock after A.
+// woken, and gets the lock after A. Then it waits again, and its predecessor leaves while a request of its Lock is on its
+// way: the second one, then the third, then the fourth.
 var WaiterCrash = New(
 	text("a waiter's crash does not give the lock to the next client", "等待者崩溃不会误放行"),
 	text("the client behind it would take its crash for a release", "排在它后面的客户端会把它的崩溃当成释放"),
@@ -76,12 +77,39 @@ var WaiterCrash = New(
 		s.mustWait(last, last.StillWaits(), "saw that somebody had written into A's znode,")
 		held.Release()
 		s.letIn(last, "all other waiters have left, and A has released")
+		s.unlocks(last)
+		s.leavesDuringARequest(a, last.Member)
 		if a.Reader != nil {
 			s.leavesTheMiddle()
 		}
 		s.Holds("%d waiters left the queue, each the predecessor of the last, and %d of them by a crash; "+
 			"the last kept waiting, and got the lock after A's release", len(line), crash)
 	})
+
+// leavesDuringARequest lets A hold the lock, and the only waiter between A and the last client give up.
+func (s *Story) leavesDuringARequest(a, last *zktest.Member) {
+	between := s.writerAs("the one between", Seat{})
+	for n := 2; n <= 4; n++ {
+		held, leaves, mark := a.Acquire(), s.queue(between)[0], last.Tap.Mark()
+		slow := last.Tap.HoldRequest(wiretap.Any, n)
+		waiting := last.Start()
+		s.Await("the last one to be held up, or to wait", comesToAStop(waiting, slow, mark))
+		leaves.GiveUp()
+		if !s.SoonAfter(fewAnswers, func() bool { return leaves.Returned() && len(s.left(between)) == 0 }) {
+			return // whether it can give up is GivingUp's question
+		}
+		slow.Let()
+		s.mustWait(waiting, waiting.StillWaits(),
+			"saw the waiter before it leave while its own request number %d was on its way,", n)
+		s.unlocks(held)
+		s.letIn(waiting, "the waiter before it has left, and A has released")
+		s.unlocks(waiting)
+		last.Tap.Restore() // removes a trap that was not sprung
+		if !slow.IsSprung() {
+			return
+		}
+	}
+}
 
 // leavesTheMiddle brings three clients to a lock, readers and writers in every order in which the second waits, and
 // the third behind it. The second leaves in every way. Then the third gets the lock if it shares it with the first.
