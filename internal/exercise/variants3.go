@@ -150,6 +150,31 @@ var variants3 = []Variant{
 +
  // leave deletes the znode of a waiter that has given up.
 `),
+	// "A slow list need not keep a caller waiting that has given up."
+	wrong("its caller does not wait for the list", property.QuietAfter, `
+-names, _, changed, err := l.conn.ChildrenW(l.dir)
++type list struct {
++	names   []string
++	changed <-chan zk.Event
++	err     error
++}
++lists := make(chan list)
++go func() {
++	names, _, changed, err := l.conn.ChildrenW(l.dir)
++	lists <- list{names, changed, err}
++}()
++var names []string
++var changed <-chan zk.Event
++var err error
++select {
++case answer := <-lists:
++	names, changed, err = answer.names, answer.changed, answer.err
++case <-ctx.Done():
++	err = ctx.Err()
++}
+`),
+	// "I have given up: is my znode really gone?"
+	wrong("looks whether its znode has gone", property.NoWatchLeft, looksAfterItsDelete),
 	// "Ten times for nothing: something must be wrong."
 	alone("counts its wake-ups", property.WaiterCrash, `
 -for {
@@ -185,4 +210,15 @@ const mutexForGoroutines = `
  	l.node = ""
 +	l.local.Unlock()
  }
+`
+
+// looksAfterItsDelete is a waiter, in step 3 and in step 4, that sets a watch when it has given up.
+const looksAfterItsDelete = `
+-if err == nil || errors.Is(err, zk.ErrNoNode) { // or deleted with its session
+-	return nil
+-}
++if err == nil || errors.Is(err, zk.ErrNoNode) {
++	_, _, _, err := l.conn.ExistsW(node)
++	return err
++}
 `

@@ -430,6 +430,8 @@ var variants4 = []Variant{
 -	continue
 +	return nil
 `),
+	// "I have given up: is my znode really gone?"
+	wrong("looks whether its znode has gone", property.NoWatchLeft, looksAfterItsDelete),
 	// "The directory must exist before anybody locks."
 	wrong("New makes the directory", atOnce, `
  func New(conn *zk.Conn, path string) *Lock {

@@ -639,6 +639,36 @@ var variants5 = []Variant{
 +}
  h.count++
 `),
+	// "Whoever wants to know whether the delete succeeded can read it."
+	wrong("a try that reports to nobody", property.QuietAfter, `
+ if err != nil {
+-	go l.leave(mine) // until the znode is deleted, or the server refuses
++	deleted := make(chan error)
++	if mayWait {
++		deleted = make(chan error, 1)
++	}
++	go func() { deleted <- l.leave(mine) }()
+`),
+	// "Each hold has a goroutine, which Unlock ends."
+	wrong("leaves the goroutine of a lost hold", property.QuietAfter, `
+-count int // calls to Lock without an Unlock yet
++count int // calls to Lock without an Unlock yet
++done  chan struct{}
+…
+-h := &Hold{lock: l, mine: mine, token: token, count: 1}
++h := &Hold{lock: l, mine: mine, token: token, count: 1, done: make(chan struct{})}
++go func() { <-h.done }()
+…
+-h.count--
+-if lost != nil {
+-	err = lost
+-}
++h.count--
++if lost != nil {
++	return failed("unlock", h.mine.node, lost)
++}
++close(h.done)
+`),
 	// "A name ends in lock- and its number."
 	wrong("takes any name with its ending for a place", property.Unrelated, `
 -var queueName = regexp.MustCompile(`+"`^_c_.*-lock-([0-9]{10})$`"+`)

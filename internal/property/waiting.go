@@ -210,8 +210,8 @@ func (s *Story) crowd(n int, timeout time.Duration) (holder *zktest.Turn, waitin
 }
 
 // A holds the lock, and B waits. Then C arrives. C's third request is the one that sets a watch on
-// a single znode. It is held back until B, whose znode C would watch, has closed its session. Then
-// A releases, and C gets the lock. Whether C had to wait until then is WaiterCrash's question.
+// a single znode. It is held back until B, whose znode C would watch, has closed its session. D arrives, and gives up.
+// Then A releases, and C gets the lock. Whether C had to wait until then is WaiterCrash's question.
 var NoWatchLeft = New(
 	text("no watch is left behind", "不遗留监听器"),
 	text("watches that can never fire fill the server's memory", "永远不会触发的监听器会占满服务器的内存"),
@@ -227,15 +227,17 @@ var NoWatchLeft = New(
 		b.Close()
 		slow.Let()
 		last.StillWaits()
+		d := s.Join("D")
+		_ = s.givesUp(s.queue(d)[0], "D waits in the queue")
 		held.Release()
 		s.letIn(last, "A has released")
 		last.Release()
-		for _, c := range []*zktest.Member{a, c} {
+		for _, c := range []*zktest.Member{a, c, d} {
 			s.Barrier(c.Client)
 			left := c.Tap.Watched()
 			s.FailsIf(len(left) > 0, "at the end %s still has a watch at the server, on %v", c.Name, left)
 		}
-		s.Holds("B's znode was deleted while C was about to watch it; at the end 0 watches are left")
+		s.Holds("B's znode was deleted while C was about to watch it, and D gave up; at the end 0 watches are left")
 	})
 
 // A releases the lock while a request of B's Lock is on its way: the second one, then the third,
@@ -292,26 +294,23 @@ var ReleasedWhileCutOff = New(
 	})
 
 // A has held the lock and released it, and has waited for it and given up. Then all is quiet. The story
-// counts the requests that A sends after that, and the goroutines that its calls have left.
+// counts the requests that A sends after that. Meanwhile calls of C end in every way, and the story counts the
+// goroutines that they have left.
 var QuietAfter = New(
-	text("a client without the lock sends nothing", "不持锁就不发请求"),
-	text("a process that released its locks long ago would still send requests for them",
-		"进程早就用完了锁，却还在为它发请求，增加服务器的负担"),
-	text("what did you start for the hold, and what stops it?", "你为这次持锁启动了什么？由什么来结束它？"),
+	text("a client without the lock sends nothing, and keeps no goroutine", "不持锁就不发请求，也不留 goroutine"),
+	text("a process that released its locks long ago would still work for them",
+		"进程早就用完了锁，却还在为它忙碌"),
+	text("what did you start for the call or the hold, and what stops it?", "你为这次调用、这次持锁启动了什么？由什么来结束它？"),
 	func(s *Story) {
-		a, b := s.JoinMortal("A"), s.Join("B")
-		calls := func() {
-			a.Acquire().Release()
-			held := b.Acquire()
-			_ = s.givesUp(s.queue(a)[0], "A waits behind B")
-			held.Release()
-		}
-		calls()
+		a, b, c := s.JoinMortal("A"), s.Join("B"), s.Join("C")
+		s.locksAndGivesUp(a, b)
 		pings := func() int { return len(a.Tap.Done(wiretap.Ping)) }
 		begin := pings()
 		// By then no request of the release is on its way.
 		s.Await("a ping of A after the release", func() bool { return pings() > begin })
 		count, begin := s.CountClients(a.Client), pings()
+		s.leavesNoMore("C locked and gave up in %d rounds, and its calls have left %d goroutines; after the first round there were %d",
+			func() { s.endsInEveryWay(c, b) })
 		s.Await("three more", func() bool { return pings() > begin+3 })
 		sent := count()
 		s.FailsIf(
@@ -320,19 +319,45 @@ var QuietAfter = New(
 			sent.All(),
 			sent.Requests,
 		)
-		s.leavesNoGoroutines(calls)
-		if a.HasHolds() {
-			s.forgetsItsWork(a)
+		if c.HasHolds() {
+			s.forgetsItsWork(c)
 		}
 		s.Holds("A has released the lock, and sent 0 requests between three pings")
 	})
 
+// locksAndGivesUp lets a client lock and unlock, and then give up while it waits behind another one.
+func (s *Story) locksAndGivesUp(m, other *zktest.Member) {
+	m.Acquire().Release()
+	held := other.Acquire()
+	_ = s.givesUp(s.queue(m)[0], m.Name+" waits")
+	held.Release()
+}
+
+// endsInEveryWay lets calls of a client end: by an Unlock, by giving up at rest and at each reply, by a try that finds
+// another holder, and by the loss of its hold.
+func (s *Story) endsInEveryWay(m, other *zktest.Member) {
+	s.locksAndGivesUp(m, other)
+	held := other.Acquire()
+	for _, call := range slices.Concat(blocking(m), tries(m)) {
+		for _, caught := range s.givesUpAtEachReply(m, call, nil) {
+			s.Soon(func() bool { return caught.Returned() && len(s.left(m)) == 0 }) // or another property refuses the lock
+		}
+	}
+	held.Release()
+	if m.HasHolds() {
+		lost := m.Acquire()
+		m.Tap.HangUp()
+		s.Barrier(m.Client) // it is connected again
+		_ = lost.Unlock()
+	}
+}
+
 // forgetsItsWork fails the story if the goroutines of a hold become more with each context that was made from it and
 // has ended.
-func (s *Story) forgetsItsWork(a *zktest.Member) {
+func (s *Story) forgetsItsWork(c *zktest.Member) {
 	const works = 20
-	held := a.Acquire()
-	s.leavesNoMore("A holds the lock, and works with contexts of its hold have ended, in %d rounds: they have left %d goroutines; "+
+	held := c.Acquire()
+	s.leavesNoMore("C holds the lock, and works with contexts of its hold have ended, in %d rounds: they have left %d goroutines; "+
 		"after the first round there were %d", func() {
 		for range works {
 			work, end := context.WithCancel(s.Ctx)
@@ -341,12 +366,6 @@ func (s *Story) forgetsItsWork(a *zktest.Member) {
 		}
 	})
 	held.Release()
-}
-
-// leavesNoGoroutines fails the story if the goroutines of A's calls become more with each round of calls.
-func (s *Story) leavesNoGoroutines(calls func()) {
-	s.leavesNoMore("A locked and gave up %d times, and its calls have left %d goroutines; after the first time there were %d",
-		calls)
 }
 
 // leavesNoMore fails the story if each round leaves more goroutines than the one before. A lock may start some once,
