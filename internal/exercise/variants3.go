@@ -175,6 +175,8 @@ var variants3 = []Variant{
 `),
 	// "I have given up: is my znode really gone?"
 	wrong("looks whether its znode has gone", property.NoWatchLeft, looksAfterItsDelete),
+	// "Lock and Unlock write the same field, so one mutex keeps them apart."
+	wrong("waits with its mutex", property.ManyShare, waitsWithItsMutex),
 	// "Ten times for nothing: something must be wrong."
 	alone("counts its wake-ups", property.WaiterCrash, `
 -for {
@@ -221,4 +223,15 @@ const looksAfterItsDelete = `
 +	_, _, _, err := l.conn.ExistsW(node)
 +	return err
 +}
+`
+
+// waitsWithItsMutex is a Lock, in step 3 and in step 4, whose mutex Unlock needs as well.
+const waitsWithItsMutex = `
++l.mu.Lock()
++defer l.mu.Unlock()
+ node, err := create(l.conn, l.dir+"/lock-", zk.FlagEphemeralSequential)
+…
+-l.mu.Lock()
+-defer l.mu.Unlock()
+ l.node = node
 `

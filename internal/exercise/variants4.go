@@ -432,6 +432,8 @@ var variants4 = []Variant{
 `),
 	// "I have given up: is my znode really gone?"
 	wrong("looks whether its znode has gone", property.NoWatchLeft, looksAfterItsDelete),
+	// "Lock and Unlock write the same field, so one mutex keeps them apart."
+	wrong("waits with its mutex", property.ManyShare, waitsWithItsMutex),
 	// "The directory must exist before anybody locks."
 	wrong("New makes the directory", atOnce, `
  func New(conn *zk.Conn, path string) *Lock {
