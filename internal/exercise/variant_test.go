@@ -99,7 +99,10 @@ func (v Variant) ask(t *testing.T, e Exercise) {
 func TestEachPropertyRefusesALockAlone(t *testing.T) {
 	for _, e := range []Exercise{Step1, Step2, Step3, Step4, Step5, Step6} {
 		var alone []*property.Property
+		names := map[string]bool{}
 		for _, v := range e.variants() {
+			assert.False(t, names[v.Name], "%s has two variants with the name %q: one would be asked for both", e, v.Name)
+			names[v.Name] = true
 			if v.Alone {
 				alone = append(alone, v.By)
 			}

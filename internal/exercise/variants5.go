@@ -571,7 +571,7 @@ var variants5 = []Variant{
 -var queueName = regexp.MustCompile(`+"`^_c_.*-lock-([0-9]{10})$`"+`)
 +var queueName = regexp.MustCompile("^_c_[0-9a-f]{16}-lock-([0-9]{10})$")
 `),
-	wrong("enters a hold that is over", property.LocksAgain, `
+	wrong("enters a hold that is over if the context lives", property.LocksAgain, `
 -if h.life.Err() != nil {
 -	return context.Cause(h.life)
 -}
@@ -639,7 +639,7 @@ var variants5 = []Variant{
 +}
  h.count++
 `),
-	// "Whoever wants to know whether the delete succeeded can read it."
+	// "The error of the delete is not lost: it waits in a channel."
 	wrong("a try that reports to nobody", property.QuietAfter, `
  if err != nil {
 -	go l.leave(mine) // until the znode is deleted, or the server refuses
