@@ -29,10 +29,8 @@ func Faults(t *testing.T, subject Subject, errs HoldErrors) {
 	for name, test := range map[string]func(*testing.T, Subject, HoldErrors){
 		"a connection that is closed by hand":                    closedByHand,
 		"a znode of the session before is no place for a waiter": znodeOfTheSessionBefore,
-		"a hold depends on the connection of its list":           ownConnection,
 		"a hold that is over is no re-entry":                     holdIsOver,
 		"a parent that may not be made":                          closedParent,
-		"Unlock is not answered":                                 unlockUnanswered,
 		"Unlock while the server is down":                        unlockServerDown,
 		"the session ends before Unlock is answered":             unlockSessionEnded,
 		"Unlock is refused":                                      unlockRefused,
@@ -84,20 +82,6 @@ func znodeOfTheSessionBefore(t *testing.T, subject Subject, _ HoldErrors) {
 	waiting.Release()
 }
 
-// A's connection breaks while A lists the queue, and no other client wants the lock. The hold that A then gets
-// depends on the new connection, and not on the one that broke.
-func ownConnection(t *testing.T, subject Subject, _ HoldErrors) {
-	z := zktest.New(t)
-	a := subject.Join(z, "A")
-	for range 5 {
-		a.Tap.LoseReply(wiretap.GetChildren, 1)
-		turn := a.Acquire()
-		z.Barrier(a.Client) // A is connected
-		require.NoError(t, context.Cause(turn.Context()), "A has just got the lock, and its connection lives")
-		turn.Release()
-	}
-}
-
 // A hold that is over, released or lost, cannot be entered again, not even with a context that does not end.
 func holdIsOver(t *testing.T, subject Subject, errs HoldErrors) {
 	z := zktest.New(t)
@@ -123,22 +107,6 @@ func closedParent(t *testing.T, subject Subject, _ HoldErrors) {
 	require.NoError(t, err)
 	a := subject.JoinAs(z, "A", Seat{Path: z.Root + "/closed/locks/orders"})
 	require.ErrorIs(t, a.Start().Err(), zk.ErrNoAuth)
-}
-
-// A's delete is not answered. Unlock waits for the session timeout and no longer. The delete is
-// retried in the background, and the znode is deleted once the connection works again.
-func unlockUnanswered(t *testing.T, subject Subject, errs HoldErrors) {
-	z := zktest.New(t)
-	a := subject.JoinMortal(z, "A")
-	turn := a.Acquire()
-	slow := a.Tap.HoldReply(wiretap.Delete, 1)
-	defer slow.Let()
-	err := unlock(turn)
-	require.ErrorIs(t, err, errs.NoAnswer, "Unlock, whose delete is not answered")
-	require.ErrorContains(t, err, "in the background")
-	require.ErrorIs(t, turn.Unlock(), subject.NotHeld, "a second Unlock")
-	slow.Let()
-	z.Await("the znode to be deleted", func() bool { return len(a.Queue()) == 0 })
 }
 
 // unlock is Unlock with a limit: it must return some time after the session timeout, which is MortalTimeout here.
