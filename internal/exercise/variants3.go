@@ -9,25 +9,6 @@ var variants3 = []Variant{
  }
 +return l.wait(ctx, node)
 `),
-	right("sorts the queue", `
--own, _ := number(mine)
--for _, name := range names {
--	if n, ok := number(name); ok && n < own {
--		return false, nil
--	}
--}
--return true, nil
-+queue := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-+	_, isPlace := number(name)
-+	return !isPlace
-+})
-+slices.SortFunc(queue, func(a, b string) int {
-+	n, _ := number(a)
-+	m, _ := number(b)
-+	return n - m
-+})
-+return queue[0] == mine, nil
-`),
 	right("a goroutine tells it by a channel", `
 -if err := l.wait(ctx, node); err != nil {
 +done := make(chan error, 1)

@@ -124,14 +124,6 @@ var variants5 = []Variant{
 +	}
 +}
 `),
-	// "My znode is in the list, so the place is mine."
-	wrong("compares no sessions in its wait", property.KeptList, `
- names, stat, err := l.s.conn.Children(l.dir)
--if l.sessionEnded(mine) {
--	return nil, zk.ErrNoNode // a list of the next session may still show our znode
--}
-+mine.session = l.s.conn.SessionID()
-`),
 	// "The create was not answered, so it has failed, and I try again."
 	wrong("creates again without looking", property.LostCreateReply, `
 -mine, err := l.find(prefix)
@@ -452,11 +444,6 @@ var variants5 = []Variant{
 -}
  if err != nil {
  	go l.leave(mine) // until the znode is deleted, or the server refuses
-`),
-	// "An earlier delete of mine got no answer, so it was that one."
-	alone("compares no sessions after its delete", property.LostTold, `
--case l.sessionEnded(mine):
--	return ErrLost
 `),
 	// "An Unlock releases the lock."
 	alone("the first of two Unlocks ends it", property.LocksAgain, `

@@ -123,14 +123,6 @@ var variants6 = []Variant{
 -if h := holdIn(ctx, l); h != nil {
 +if h := holdIn(ctx, l); h != nil && (h.mine.kind == write || k == read) {
 `),
-	// "My znode is in the list, so the place is mine."
-	wrong("compares no sessions in its wait", property.KeptList, `
- names, stat, err := l.s.conn.Children(l.dir)
--if l.sessionEnded(mine) {
--	return nil, zk.ErrNoNode // a list of the next session may still show our znode
--}
-+mine.session = l.s.conn.SessionID()
-`),
 	// "A goroutine that reads with this lock shares its hold with the others that read with it."
 	alone("readers of one lock share a znode", property.Shared, `
 -_ sync.Mutex // go vet warns of a copied RWLock: the copy would not find the holds of the original
@@ -162,11 +154,6 @@ var variants6 = []Variant{
 -continue // our znode was deleted: queue up again
 +k = write
 +continue
-`),
-	// "An earlier delete of mine got no answer, so it was that one."
-	alone("compares no sessions after its delete", property.LostTold, `
--case l.sessionEnded(mine):
--	return ErrLost
 `),
 	// "Unlock was called, so one call less is due."
 	wrong("counts a refused Unlock", property.UnlockRepeated, `

@@ -66,6 +66,19 @@ var holderVariants = []Variant{
 -s.close(ErrLost) // before the servers delete the znodes of our holds
 +s.close(nil)
 `),
+	// "My znode is in the list, so the place is mine."
+	wrong("compares no sessions in its wait", property.KeptList, `
+ names, stat, err := l.s.conn.Children(l.dir)
+-if l.sessionEnded(mine) {
+-	return nil, zk.ErrNoNode // a list of the next session may still show our znode
+-}
++mine.session = l.s.conn.SessionID()
+`),
+	// "An earlier delete of mine got no answer, so it was that one."
+	alone("compares no sessions after its delete", property.LostTold, `
+-case l.sessionEnded(mine):
+-	return ErrLost
+`),
 	// "First the connection, and then what depends on it."
 	alone("Close ends the holds last", property.ToldOfLoss, `
 -s.close(ErrLost) // before the servers delete the znodes of our holds
