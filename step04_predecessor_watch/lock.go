@@ -114,8 +114,8 @@ func (l *Lock) leave(node string) error {
 // Unlock deletes the znode that holds the lock. It returns ErrNotHeld when
 // this client does not hold the lock, and zk.ErrNoNode when the znode no longer
 // exists: it was deleted with its session, by another client, or by an earlier
-// Unlock whose reply was lost. After any other error Unlock can be called again. But the znode may be
-// deleted, and this Lock held by another goroutine by now: a second Unlock releases that hold.
+// Unlock whose reply was lost. After any other error Unlock can be called again. But if only the reply
+// was lost, another goroutine may hold this Lock by now. Then a second Unlock releases that goroutine's hold.
 func (l *Lock) Unlock() error {
 	// mu is held during the delete. After it another goroutine may get its turn at once, and
 	// the znode that it puts into l.node must not be overwritten with "".
