@@ -33,7 +33,7 @@ func Example() {
 	if err := lock.Lock(ctx); err != nil { // waits for its turn
 		log.Fatal(err)
 	}
-	ship(nextOrder()) // asks which order is next only now, with the lock
+	ship(nextOrder()) // asks only now, with the lock, which order is next
 	if err := lock.Unlock(); err != nil {
 		log.Fatal(err)
 	}

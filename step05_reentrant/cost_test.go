@@ -270,7 +270,7 @@ func TestACheckOfTheHoldersZnodeStopsTheLateWrite(t *testing.T) {
 			kept, _, err := z.Observer().Get(order)
 			require.NoError(t, err)
 			require.Equal(t, c.keeps, string(kept), "what the znode keeps")
-			chapter.SaysIn(t, "../docs/limits.md", "%s, by a holder whose session has ended: error %v; the znode keeps %q",
+			chapter.SaysIn(t, "../docs/limits.md", "%s, by a holder whose session has ended: error %v; afterwards the znode has %q",
 				c.name, c.late, kept)
 			second.Release()
 		})

@@ -56,7 +56,7 @@ var variants3 = []Variant{
  if event.Err != nil { // the session has ended, and the watch with it
  	return event.Err
  }
-+if turn == 1 { // nothing opens this waiter's latch
++if turn == 1 { // the second notification is lost
 +	<-ctx.Done()
 +	return ctx.Err()
 +}

@@ -107,8 +107,9 @@ func (l *Lock) leave(node string) error {
 // Unlock deletes the znode that holds the lock. It returns ErrNotHeld when
 // this client does not hold the lock, and zk.ErrNoNode when the znode no longer
 // exists: it was deleted with its session, by another client, or by an earlier
-// Unlock whose reply was lost. After any other error Unlock can be called again. But if only the reply
-// was lost, another goroutine may hold this Lock by now. Then a second Unlock releases that goroutine's hold.
+// Unlock whose reply was lost. After any other error Unlock can be called again,
+// unless other goroutines use this Lock: if only the reply was lost, one of them may
+// have the lock by now, and the second Unlock would release it.
 func (l *Lock) Unlock() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
