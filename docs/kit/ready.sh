@@ -7,7 +7,7 @@ mkdir -p ~/kit
 chmod -R u+w ~/kit # an older kit may have folders that nobody can write to
 rm -rf ~/kit/book
 cp -Rf "$stick"/book "$stick"/env.sh "$stick"/{zklock,modules,zookeeper,go-$system,jre-$system}.tar.gz ~/kit
-echo "Copied: pass the stick on."
+echo "Copied: pass the stick on. Now up to three minutes. 已复制，请把 U 盘传给下一位；还要等最多三分钟。"
 cd ~/kit
 for archive in *.tar.gz; do gzip -t $archive; done
 rm -rf go download apache-zookeeper-* jdk-* zklock/!(yours) # an older kit does not mix with this one
@@ -21,4 +21,4 @@ go build -o out/bin/ ./internal/cmd/exercise ./internal/cmd/zk
 go -C internal/lab build -o ../../out/bin/ ./cmd/play
 out/bin/zk with go test -vet=off ./step03_children_watch ./step04_predecessor_watch
 out/bin/exercise hint multilock # not of step 3: each hint is given once
-echo "Ready. Language: ${ZKLOCK_LANG:-en}"
+echo "Ready. 准备好了。Language: ${ZKLOCK_LANG:-en}"
