@@ -267,7 +267,8 @@ func (tr *Trap) waitsFor(f *Frame) bool {
 	if tr.op == Any {
 		return f.Op != Ping && f.Op != Connect
 	}
-	return tr.op == f.Op
+	isDelete := f.Op == Delete || f.Op == Multi // a lock may release by a multi
+	return tr.op == f.Op || tr.op == Delete && isDelete
 }
 
 // Let lets a held frame pass. If it is called before the frame arrives, the frame is not held. A
