@@ -314,6 +314,14 @@ var variants2 = []Variant{
 +}
  return failed("unlock", l.path, l.conn.Delete(l.path, -1))
 `)),
+	// "It was sent: only the reply has been lost."
+	alone("takes a delete without an answer for done", property.UnlockRepeated, `
+ node := l.node
+ err := l.conn.Delete(node, -1)
++if errors.Is(err, zk.ErrConnectionClosed) {
++	err = nil
++}
+`),
 	// "If I cannot reach the server, I cannot delete my znode either."
 	alone("stays in the queue after an error", property.FailsClean, `
 -if err := l.wait(ctx, node); err != nil {

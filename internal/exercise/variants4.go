@@ -388,6 +388,11 @@ var variants4 = []Variant{
 +_ = l.leave(node)
 +return failed("lock", l.dir, err)
 `),
+	// "It was sent: only the reply has been lost."
+	alone("does not tell of a delete without an answer", property.GivingUp, `
+-if err == nil || errors.Is(err, zk.ErrNoNode) { // or deleted with its session
++if err == nil || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrConnectionClosed) {
+`),
 	right("deletes until its znode has gone", `
 -err := l.conn.Delete(node, -1)
 -if err == nil || errors.Is(err, zk.ErrNoNode) { // or deleted with its session

@@ -508,6 +508,16 @@ var variants5 = []Variant{
 +	cancel(context.Cause(h.life))
 +}()
 `),
+	right("releases by a multi", `
+-err := l.s.conn.Delete(mine.node, -1)
++_, err := l.s.conn.Multi(&zk.DeleteRequest{Path: mine.node, Version: -1})
+`),
+	// "These are the library's errors for a request without an answer."
+	alone("takes the error of a write for an answer", property.LostDeleteReply, `
+-var broken net.Error // the connection broke while the request was being sent
+-return errors.As(err, &broken)
++return false
+`),
 	// "I set the watch, look once more, and only then sleep."
 	right("looks once more before it sleeps", `
  func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error) {

@@ -75,8 +75,8 @@ var LostCreateReply = New(
 		s.Holds("the reply to A's create was lost five times, and A held the lock with one znode each time")
 	})
 
-// The server carries out A's delete, and the reply is lost with the connection. Then a delete is
-// lost before it reaches the server, and then many deletes, one after the other. Each time one call to Unlock must be
+// The server carries out A's delete, and the reply is lost with the connection. Then a delete is lost before it reaches
+// the server, then one while it is written, and then many, one after the other. Each time one call to Unlock must be
 // enough: Unlock returns nil, and the lock is released while A's session lives on. C's delete is not answered at all.
 var LostDeleteReply = New(
 	text("a lost reply to delete does no harm", "delete 的响应丢失无害"),
@@ -86,7 +86,8 @@ var LostDeleteReply = New(
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
 		many := func(op wiretap.Op, _ int) *wiretap.Trap { return loseInARow(a.Tap, op) }
-		for _, lose := range []func(wiretap.Op, int) *wiretap.Trap{a.Tap.LoseReply, a.Tap.LoseRequest, many} {
+		unsent := func(op wiretap.Op, nth int) *wiretap.Trap { return s.breaksAt(a, op, nth) }
+		for _, lose := range []func(wiretap.Op, int) *wiretap.Trap{a.Tap.LoseReply, a.Tap.LoseRequest, unsent, many} {
 			held := a.Acquire()
 			mark := a.Tap.Mark()
 			lost := lose(wiretap.Delete, 1)
@@ -110,9 +111,24 @@ var LostDeleteReply = New(
 		if overSession(a) { // Unlock of a lock that is made from a connection does not try again
 			s.unlocksUnanswered(s.JoinMortal("C"))
 		}
-		s.Holds("one delete whose reply was lost, one that never arrived, and %d in a row: each time Unlock released the lock",
+		s.Holds("one delete whose reply was lost, two that never arrived, and %d in a row: each time Unlock released the lock",
 			inARow)
 	})
+
+// breaksAt breaks a client's connection while the client writes a request, so the library returns the error of the
+// write.
+func (s *Story) breaksAt(m *zktest.Member, op wiretap.Op, nth int) *wiretap.Trap {
+	held := m.Tap.HoldRequest(op, nth)
+	s.Go(m.Client, func(ctx context.Context) error {
+		select {
+		case <-held.Sprung():
+			m.Tap.HangUp()
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	return held
+}
 
 // unlocksUnanswered holds back the reply to the delete of a client. Its Unlock must return an error after the session
 // timeout, or at the end of the session. A second Unlock has nothing left to do.

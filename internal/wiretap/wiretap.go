@@ -474,7 +474,7 @@ func (c *conn) spring(trap *Trap) error {
 	close(trap.sprung)
 	if !trap.hold {
 		c.Close()
-		return net.ErrClosed
+		return nil // as on a network, the write has succeeded; the next read fails
 	}
 	select {
 	case <-trap.let:

@@ -334,7 +334,7 @@ func TestLostFrames(t *testing.T) {
 			notYet(t, trap.Sprung())
 			answer := creating(c, z.Root+"/second")
 			zktest.AwaitChan(z, "the frame to be lost", trap.Sprung())
-			assert.Error(t, zktest.AwaitChan(z, "the call to return", answer))
+			assert.ErrorIs(t, zktest.AwaitChan(z, "the call to return", answer), zk.ErrConnectionClosed)
 			resumed(t, z, c)
 			_, done := z.Owner(z.Root + "/second")
 			assert.Equal(t, test.lost == wiretap.Reply, done, "whether the server has done what was asked")
