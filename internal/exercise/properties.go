@@ -23,6 +23,7 @@ var Step1 = Exercise{"1", "step01_plain_node", []*property.Property{
 	property.WhateverIsInIt,
 	property.LostWhileWaiting,
 	property.ReleaseSeen,
+	property.FailsClean,
 	property.UnlockTooMany,
 	property.UnlockRepeated,
 	property.LostTold,

@@ -40,11 +40,8 @@ var variants1 = []Variant{
 +case <-ctx.Done():
  }
 `),
-	// An error may be temporary. The pause is long.
-	right("tries after any error", `
--const pollInterval = 20 * time.Millisecond
-+const pollInterval = 500 * time.Millisecond
-…
+	// "An error may be temporary."
+	alone("tries after any error", property.FailsClean, `
 -if !errors.Is(err, zk.ErrNodeExists) {
 -	return failed("lock", l.path, err)
 -}
