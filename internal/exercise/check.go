@@ -247,6 +247,9 @@ func answerOf(p *property.Property, r property.Result) answer {
 		)
 		return a
 	}
+	if r.About != nil {
+		a.ask, a.hints = r.About.Question, r.About.String()
+	}
 	if a.isStuck() {
 		a.seen = fmt.Sprintf("no verdict: %s. The last requests: %s", r.Evidence, r.Asked)
 		if r.Again { // then it is hardly the machine

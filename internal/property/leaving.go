@@ -172,7 +172,7 @@ var GivingUp = New(
 		waiting := s.queue(b, c)
 		plainly := s.givesUp(waiting[0], "B waits behind A")
 		s.GaveUp(b, plainly, context.Canceled)
-		s.mustWait(waiting[1], waiting[1].StillWaits(), "saw B give up")
+		s.about(WaiterCrash, func() { s.mustWait(waiting[1], waiting[1].StillWaits(), "saw B give up") })
 		if !overSession(b) { // a lock that is made from a Session retries in the background
 			s.tellsOfItsFailedDelete(b, plainly)
 		}
@@ -458,8 +458,8 @@ var FailsClean = New(
 	text("an error in the wait leaves nothing behind", "等待出错后不留残余"),
 	text("the caller got an error, but its znode would become the first in the queue and block everyone",
 		"调用者已经得到错误，它的 znode 却会排到最前：没有人在用锁，锁却被占着"),
-	text("a request of the wait has failed: what have you created in ZooKeeper by now?",
-		"等待中有一个请求失败了：到这时，你在 ZooKeeper 里创建了什么？"),
+	text("a request of the wait has failed: what does Lock return? And what have you created in ZooKeeper by now?",
+		"等待中有一个请求失败了：Lock 返回什么？到这时，你在 ZooKeeper 里创建了什么？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
 		held := a.Acquire()

@@ -63,6 +63,8 @@ type Result struct {
 	Again    bool   // without a verdict: twice for the same reason, also when the story ran alone
 	NoServer bool   // without a verdict: the lock was not checked, because there was no server
 	Lines    []Line // what passed on the wire until the verdict
+
+	About *Property // whose question and hints fit what was seen; nil: those of Property
 }
 
 // A Line is what passed between one client of a story and the server. Paths are relative to the
@@ -289,6 +291,13 @@ func (s *Story) verdict(v Verdict, evidence string, args []any) {
 func (s *Story) EndSession(m *zktest.Member) {
 	m.Tap.Touch()
 	s.Zoo.EndSession(m.Client)
+}
+
+// about tells a part of the story in which the question and the hints of another property fit what may go wrong.
+func (s *Story) about(p *Property, part func()) {
+	s.result.About = p
+	part()
+	s.result.About = nil
 }
 
 // in returns the path of a lock whose znodes are in dir.

@@ -18,7 +18,7 @@ func (s *Story) letIn(t *zktest.Turn, because string, args ...any) {
 		s.Fails("%s, and %s does not get the lock; its last requests: %s%s",
 			why, t.Name, t.LastAsked(), s.queueNow())
 	}
-	s.FailsIf(t.Err() != nil, "%s, and %s's Lock returned: %v", why, t.Name, t.Err())
+	s.FailsIf(t.Err() != nil, "%s, and %s got an error: %v", why, t.Name, t.Err())
 }
 
 // queueNow returns the end of a sentence, which names the queue. For a lock that is one znode it is
