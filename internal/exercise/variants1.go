@@ -152,7 +152,7 @@ var variants1 = []Variant{
 +for there && ctx.Err() == nil {
 +	select {
 +	case event := <-gone:
-+		there = event.Type != zk.EventNodeDeleted
++		there = event.Err != nil // a deletion, or somebody wrote into it
 +		gone = nil // it fires once
 +	case <-ctx.Done():
 +	}

@@ -288,13 +288,40 @@ var variants4 = []Variant{
 	// "In this process a mutex will do."
 	alone("a mutex for the goroutines", property.ManyShare, mutexForGoroutines),
 	// "The one before me was the first, and its znode has changed: it is my turn."
-	wrong("woken behind the first", property.WaiterCrash, `
+	wrong("woken behind the first", property.WhateverIsInIt, `
  if event.Err != nil { // the session has ended, and the watch with it
  	return event.Err
  }
 +if first, err := predecessor(names, before); first == "" && err == nil {
 +	return nil
 +}
+`),
+	// "Nobody has changed it since I made it."
+	alone("deletes version 0", property.WhateverIsInIt, `
+ node := l.node
+-err := l.conn.Delete(node, -1)
++err := l.conn.Delete(node, 0)
+`),
+	// "Another change of the znode is not what I wait for." But the watch has fired, and will not fire again.
+	alone("waits on for a deletion", property.WhateverIsInIt, `
+-select {
+-case event := <-gone:
+-	if event.Err != nil { // the session has ended, and the watch with it
+-		return event.Err
++for isDeleted := false; !isDeleted; {
++	select {
++	case event := <-gone:
++		if event.Err != nil {
++			return event.Err
++		}
++		isDeleted = event.Type == zk.EventNodeDeleted
++		gone = nil
++	case <-ctx.Done():
++		return ctx.Err()
+ 	}
+-case <-ctx.Done():
+-	return ctx.Err()
+ }
 `),
 	// "They ask for the same list at the same moment."
 	alone("goroutines share a list", property.ManyShare, `

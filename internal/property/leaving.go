@@ -36,9 +36,8 @@ var CrashFrees = New(
 	})
 
 // A holds the lock, and many clients wait. One after the other, the predecessor of the last one gives up, or crashes.
-// When only A is left before it, somebody writes into A's znode. The last one must keep waiting, however often it is
-// woken, and gets the lock after A. Then it waits again, and its predecessor leaves while a request of its Lock is on its
-// way: the second one, then the third, then the fourth.
+// The last one must keep waiting, however often it is woken, and gets the lock after A. Then it waits again, and its
+// predecessor leaves while a request of its Lock is on its way: the second one, then the third, then the fourth.
 var WaiterCrash = New(
 	text("a waiter's crash does not give the lock to the next client", "等待者崩溃不会误放行"),
 	text("the client behind it would take its crash for a release", "排在它后面的客户端会把它的崩溃当成释放"),
@@ -70,11 +69,6 @@ var WaiterCrash = New(
 			s.mustWait(last, last.StillWaits(), "saw %s leave the queue, the waiter before it (%d of %d),",
 				leaves.Name, len(line)-i, len(line))
 		}
-		for _, znode := range s.left(a) {
-			_, err := s.Observer().Set(znode, []byte("a note"), -1)
-			s.Require(err, "write into "+znode)
-		}
-		s.mustWait(last, last.StillWaits(), "saw that somebody had written into A's znode,")
 		held.Release()
 		s.letIn(last, "all other waiters have left, and A has released")
 		s.unlocks(last)

@@ -497,17 +497,18 @@ func (s *Story) listTogether(m *zktest.Member) {
 	}
 }
 
-// A holds the lock, B waits, and somebody writes into their znodes. Then B gives up, and A
-// releases.
+// A holds the lock, B waits, C waits behind B, and somebody writes into their znodes. Then C gives up, A releases, and
+// B gets the lock, although the watch that it had set may be used up.
 var WhateverIsInIt = New(
 	text("a znode is deleted, whatever its data", "无论写了什么数据，znode 都能删除"),
 	text("a znode with data that somebody wrote into it would stay forever", "有人往 znode 里写了数据，它就再也删不掉"),
 	text("which version does the delete ask for?", "删除时要求的是哪个版本？"),
 	func(s *Story) {
-		a, b := s.Join("A"), s.Join("B")
+		a, b, c := s.Join("A"), s.Join("B"), s.Join("C")
 		held := a.Acquire()
-		waiting := s.queue(b)[0]
-		written := append(s.left(a), s.left(b)...)
+		turns := s.queue(b, c)
+		waiting, last := turns[0], turns[1]
+		written := slices.Concat(s.left(a), s.left(b), s.left(c))
 		for _, znode := range written {
 			if _, err := s.Observer().Set(znode, []byte("a note"), -1); err != nil {
 				if s.Soon(waiting.Returned) {
@@ -516,20 +517,23 @@ var WhateverIsInIt = New(
 				s.Fatalf("write into %s: %v", znode, err)
 			}
 		}
-		s.mustWait(waiting, waiting.StillWaits(), "saw that somebody had written into the znodes,")
-		err := waiting.Cancel()
+		s.about(WaiterCrash, func() {
+			s.mustWait(waiting, waiting.StillWaits(), "saw that somebody had written into the znodes,")
+		})
+		err := last.Cancel()
 		s.FailsIf(
 			!errors.Is(err, context.Canceled),
-			"somebody wrote into the znodes; B gave up, and its Lock returned: %v",
+			"somebody wrote into the znodes; C gave up, and its Lock returned: %v",
 			err,
 		)
-		if err := held.Unlock(); err != nil {
-			s.Fails("somebody wrote into the znodes, and A's Unlock returned: %v", err)
-		}
+		err = held.Unlock()
+		s.FailsIf(err != nil, "somebody wrote into the znodes, and A's Unlock returned: %v", err)
+		s.about(SilentWait, func() { s.letIn(waiting, "somebody wrote into the znodes, and A has released") })
+		s.unlocks(waiting)
 		for _, znode := range written {
 			s.gone(znode, "somebody wrote into it")
 		}
-		s.Holds("somebody wrote into %v; one gave up, one released, and nothing was left", written)
+		s.Holds("somebody wrote into %v; one gave up, two held the lock, and nothing was left", written)
 	})
 
 // gone fails the story unless the znode is soon deleted.
