@@ -508,7 +508,8 @@ var WhateverIsInIt = New(
 		held := a.Acquire()
 		turns := s.queue(b, c)
 		waiting, last := turns[0], turns[1]
-		written := slices.Concat(s.left(a), s.left(b), s.left(c))
+		left := func() []string { return slices.Concat(s.left(a), s.left(b), s.left(c)) }
+		written := left()
 		for _, znode := range written {
 			if _, err := s.Observer().Set(znode, []byte("a note"), -1); err != nil {
 				if s.Soon(waiting.Returned) {
@@ -530,20 +531,10 @@ var WhateverIsInIt = New(
 		s.FailsIf(err != nil, "somebody wrote into the znodes, and A's Unlock returned: %v", err)
 		s.about(SilentWait, func() { s.letIn(waiting, "somebody wrote into the znodes, and A has released") })
 		s.unlocks(waiting)
-		for _, znode := range written {
-			s.gone(znode, "somebody wrote into it")
-		}
+		s.FailsIf(!s.Soon(func() bool { return len(left()) == 0 }),
+			"somebody wrote into the znodes; one gave up, two held the lock, and these still exist: %v", left())
 		s.Holds("somebody wrote into %v; one gave up, two held the lock, and nothing was left", written)
 	})
-
-// gone fails the story unless the znode is soon deleted.
-func (s *Story) gone(znode, why string) {
-	gone := s.Soon(func() bool {
-		_, there := s.Owner(znode)
-		return !there
-	})
-	s.FailsIf(!gone, "%s still exists, because %s", znode, why)
-}
 
 var UnlockTooMany = New(
 	text("Unlock without the lock returns an error", "没有持有锁，Unlock 会报错"),
