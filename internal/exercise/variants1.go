@@ -90,7 +90,7 @@ var variants1 = []Variant{
 +}
 +
  // create creates the znode at path, and its missing parents.
-`),
+`, property.FailsClean),
 	// "The caller has given up, so there is no lock."
 	alone("forgets what it has just made", property.GivingUp, `
  err := create(l.conn, l.path, l.mode)
