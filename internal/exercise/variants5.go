@@ -711,8 +711,8 @@ var variants5 = []Variant{
 -	}
 -	h.count++
 -	return nil
-+	for n := h.count.Load(); n > 0; n = h.count.Load() {
-+		if h.lost() == nil && h.count.CompareAndSwap(n, n+1) {
++	for n := h.count.Load(); n > 0 && h.lost() == nil; n = h.count.Load() {
++		if h.count.CompareAndSwap(n, n+1) {
 +			return nil
 +		}
 +	}
