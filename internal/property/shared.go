@@ -133,10 +133,11 @@ func (s *Story) getsToRead(a *zktest.Member, how string) (reads *zktest.Turn) {
 // One Unlock for each is due.
 func (s *Story) entersAgain(outer, m *zktest.Member, what string, inner []lockCall) {
 	held := outer.Acquire()
-	entered := []*zktest.Turn{held}
+	entered, calls := []*zktest.Turn{held}, ""
 	for _, call := range slices.Concat(inner, inner) { // so that each comes after each other one
 		again := m.CallIn(entered[len(entered)-1].Context(), call.lock)
-		s.letIn(again, "%s, and calls %s within its hold", what, call.name)
+		calls += ", " + call.name
+		s.letIn(again, "%s, and calls within its hold%s", what, calls)
 		entered = append(entered, again)
 	}
 	for i, turn := range entered {
