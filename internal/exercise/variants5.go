@@ -734,4 +734,26 @@ var variants5 = []Variant{
 +h.count.Add(-1)
  if lost != nil {
 `),
+	// "The connection comes first of all."
+	wrong("a hold of the connection before its create", property.LostCreateReply, `
+ for {
++	connection := l.s.connection()
++	if connection.Err() != nil && ctx.Err() == nil && !l.s.isClosed() {
++		pause()
++		continue
++	}
+ 	mine, err := l.join(ctx)
+…
+-h, err := l.wait(ctx, mine, mayWait)
++h, err := l.wait(ctx, mine, connection, mayWait)
+…
+-func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error) {
++func (l *Lock) wait(ctx context.Context, mine place, connection context.Context, mayWait bool) (*Hold, error) {
+…
+-connection := l.s.connection() // ends when the present connection does
+-if connection.Err() != nil && !l.s.isClosed() {
+-	pause() // until there is another one
+-	continue
+-}
+`),
 }

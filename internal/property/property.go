@@ -58,13 +58,13 @@ type Result struct {
 	Subject  string
 	Property *Property
 	Verdict  Verdict
-	Evidence string // a count, a path or an order, as the server or the wire saw it
-	Asked    string // without a verdict: the last requests of each client
-	Again    bool   // without a verdict: twice for the same reason, also when the story ran alone
-	NoServer bool   // without a verdict: the lock was not checked, because there was no server
-	Lines    []Line // what passed on the wire until the verdict
-
-	About *Property // whose question and hints fit what was seen; nil: those of Property
+	Ask      lang.Text // the question that leads to the answer: that of the property, or one that fits better
+	About    *Property // whose hints fit what was seen; nil: those of Property
+	Evidence string    // a count, a path or an order, as the server or the wire saw it
+	Asked    string    // without a verdict: the last requests of each client
+	Again    bool      // without a verdict: twice for the same reason, also when the story ran alone
+	NoServer bool      // without a verdict: the lock was not checked, because there was no server
+	Lines    []Line    // what passed on the wire until the verdict
 }
 
 // A Line is what passed between one client of a story and the server. Paths are relative to the
@@ -182,7 +182,7 @@ func check(
 	default:
 		r.NoServer = true
 	}
-	r.Subject, r.Property = subject.Name, property
+	r.Subject, r.Property, r.Ask = subject.Name, property, cmp.Or(r.Ask, property.Question)
 	return r
 }
 
@@ -232,7 +232,7 @@ func expect(t *testing.T, subject Subject, want Verdict, properties []*Property)
 			}
 			if r.Verdict != want {
 				t.Errorf("%s: want %s here, not %s. Why it matters: %s. Ask yourself: %s",
-					subject.Name, want, r.Verdict, p.Why, p.Question)
+					subject.Name, want, r.Verdict, p.Why, r.Ask)
 			}
 		})
 	}
@@ -274,6 +274,20 @@ func (s *Story) FailsIf(wrong bool, evidence string, args ...any) {
 	}
 }
 
+// asking tells a part of the story to which another question fits than that of the property.
+func (s *Story) asking(question lang.Text, tell func()) {
+	s.result.Ask = question
+	tell()
+	s.result.Ask = lang.Text{}
+}
+
+// about tells a part of the story to which the question and the hints of another property fit better.
+func (s *Story) about(p *Property, tell func()) {
+	s.result.About = p
+	s.asking(p.Question, tell)
+	s.result.About = nil
+}
+
 // void ends the story with the verdict that the question does not arise.
 func (s *Story) void(why string, args ...any) { s.verdict(Void, why, args) }
 
@@ -291,13 +305,6 @@ func (s *Story) verdict(v Verdict, evidence string, args []any) {
 func (s *Story) EndSession(m *zktest.Member) {
 	m.Tap.Touch()
 	s.Zoo.EndSession(m.Client)
-}
-
-// about tells a part of the story in which the question and the hints of another property fit what may go wrong.
-func (s *Story) about(p *Property, part func()) {
-	s.result.About = p
-	part()
-	s.result.About = nil
 }
 
 // in returns the path of a lock whose znodes are in dir.

@@ -37,6 +37,7 @@ var LostCreateReply = New(
 			if op, ok := next[besides]; ok {
 				a.Tap.LoseReply(op, 1)
 			}
+			mark := a.Tap.Mark()
 			lost := a.Tap.LoseReply(wiretap.Create, 1)
 			attempt := a.Start()
 			zktest.AwaitChan(s.Zoo, "the reply to A's create to be lost", lost.Sprung())
@@ -68,7 +69,15 @@ var LostCreateReply = New(
 				len(left),
 				left,
 			)
-			attempt.Release()
+			unlocked := attempt.Unlock()
+			if unlocked != nil && breaks(a, mark) > 0 { // a busy machine
+				s.Fatalf("A got the lock, its connection broke once more, and its Unlock returned: %v", unlocked)
+			}
+			s.asking(text("a hold ends with a connection: with which one, and when do you take it?",
+				"持锁随一条连接结束：随哪一条？你是什么时候取得它的？"), func() {
+				s.FailsIf(unlocked != nil, "the reply to A's create was lost%s; A got the lock, and its Unlock returned: %v",
+					besides, unlocked)
+			})
 			a.Tap.Restore() // removes a trap that was not sprung: A sends no sync, or no getData
 			b.Acquire().Release()
 		}

@@ -76,6 +76,19 @@ func (s *Story) deletes(znode string) {
 	}
 }
 
+// breaks counts how often a client's connection has broken since a mark, except by a frame that the story lost.
+func breaks(m *zktest.Member, mark int) (n int) {
+	for _, f := range m.Tap.Since(mark) {
+		if f.Lost {
+			n--
+		}
+		if f.Kind == wiretap.Request && f.Op == wiretap.Connect {
+			n++
+		}
+	}
+	return n
+}
+
 // A lockCall is one of the calls that take a lock, such as Lock or TryRLock.
 type lockCall struct {
 	name string
