@@ -86,4 +86,21 @@ var holderVariants = []Variant{
 +s.conn.Close()
 +s.close(ErrLost)
 `),
+	// "The hold says whose it is, so one key is enough."
+	alone("one key for the holds of all locks", property.LocksAgain, `
+-ctx, cancel := context.WithCancelCause(context.WithValue(parent, h.lock, h))
++ctx, cancel := context.WithCancelCause(context.WithValue(parent, "hold", h))
+…
+-h, _ := ctx.Value(l).(*Hold)
++h, _ := ctx.Value("hold").(*Hold)
++if h != nil && h.lock != l {
++	return nil
++}
+`),
+	// "The work is done when Unlock is called."
+	alone("the Unlock of an inner Lock ends the context", property.LocksAgain, `
+ h.count--
++defer h.end(ErrNotHeld)
+ return failed("unlock", h.mine.node, h.lost())
+`, property.Tries), // which tries within a hold as well
 }

@@ -12,7 +12,8 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A holds the lock and locks again, and releases twice. Then B holds it, and A calls Lock with contexts of its old hold.
+// A holds the lock and locks again, once more within another lock, and releases as often. Then B holds it, and A calls
+// Lock with contexts of its old hold.
 // The hold of D, which has locked twice, is lost. At last A's delete is on its way, and A calls Lock and Unlock.
 var LocksAgain = New(
 	text("the holder may lock again", "持有者可以再次加锁"),
@@ -35,7 +36,13 @@ var LocksAgain = New(
 				"A locked another lock inside its hold, and the queue of that lock is %v",
 				names,
 			)
+			again := a.StartIn(inside.Held().Context(first.Context()))
+			s.letIn(again, "A holds the lock, holds another lock inside, and calls Lock with a context of both holds")
 			inside.Release()
+			s.unlocks(again)
+			s.FailsIf(s.SoonAfter(fewAnswers, func() bool { return first.Context().Err() != nil }),
+				"A has locked three times and unlocked once, and the context of its hold has ended: %v",
+				context.Cause(first.Context()))
 			s.keepsAnotherSessionOut(first)
 		}
 		waiting := s.queue(b)[0]
