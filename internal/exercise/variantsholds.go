@@ -103,4 +103,15 @@ var holderVariants = []Variant{
 +defer h.end(ErrNotHeld)
  return failed("unlock", h.mine.node, h.lost())
 `, property.Tries), // which tries within a hold as well
+	// "After the session timeout the servers have deleted the znode."
+	alone("its deletes end with the session timeout", property.LostDeleteReply, `
+-mayBeDone := false // an earlier delete got no answer: perhaps it was carried out
++mayBeDone, begun := false, time.Now()
+…
+ mayBeDone = true
++if time.Since(begun) > l.s.timeout {
++	return errNoAnswer
++}
+ pause()
+`),
 }

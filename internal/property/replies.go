@@ -140,7 +140,8 @@ func (s *Story) breaksAt(m *zktest.Member, op wiretap.Op, nth int) *wiretap.Trap
 }
 
 // unlocksUnanswered holds back the reply to the delete of a client. Its Unlock must return an error after the session
-// timeout, or at the end of the session. A second Unlock has nothing left to do.
+// timeout, or at the end of the session. A second Unlock has nothing left to do. Then the client's deletes are lost
+// until its Unlock returns, and its session lives: the delete must continue in the background.
 func (s *Story) unlocksUnanswered(c *zktest.Member) {
 	held := c.Acquire()
 	slow := c.Tap.HoldReply(wiretap.Delete, 1)
@@ -152,6 +153,23 @@ func (s *Story) unlocksUnanswered(c *zktest.Member) {
 	s.FailsIf(unlocked.Err() == nil, "C's delete was not answered, and its Unlock returned nil")
 	again := held.Unlock()
 	s.FailsIf(again == nil, "C's delete was not answered, its Unlock returned %q, and a second one nil", unlocked.Err())
+
+	held, session := c.Acquire(), c.SessionID()
+	loseInARow(c.Tap, wiretap.Delete)
+	unlocked = s.Go(c.Client, func(context.Context) error { return held.Unlock() })
+	s.Soon(func() bool {
+		loseInARow(c.Tap, wiretap.Delete) // more than it can send until the next look
+		return unlocked.Returned()
+	})
+	mark := c.Tap.Mark()
+	s.Soon(func() bool { return c.Requests(mark)[wiretap.Delete] > 2 }) // so the last one that may be carried out is lost
+	c.Tap.Restore()
+	if c.SessionID() != session {
+		s.Fatalf("C's deletes were lost, and its session has ended meanwhile")
+	}
+	s.FailsIf(!s.Soon(func() bool { return len(s.left(c)) == 0 }),
+		"C's deletes were lost for longer than the session timeout, and its session lives; its Unlock returned %v, "+
+			"and nothing has deleted %v since", unlocked.Err(), s.left(c))
 }
 
 // inARow is how many requests of a kind a story loses, one after the other. A lock must not count its
