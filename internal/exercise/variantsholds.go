@@ -114,4 +114,11 @@ var holderVariants = []Variant{
 +}
  pause()
 `),
+	// "Unlock retries until the znode is deleted."
+	alone("retries a refused delete", property.UnlockRepeated, `
+-case !l.s.mustRetry(err):
+-	return err
+ }
+ mayBeDone = true
+`),
 }

@@ -33,7 +33,6 @@ func Faults(t *testing.T, subject Subject, errs HoldErrors) {
 		"a parent that may not be made":                          closedParent,
 		"Unlock while the server is down":                        unlockServerDown,
 		"the session ends before Unlock is answered":             unlockSessionEnded,
-		"Unlock is refused":                                      unlockRefused,
 	} {
 		t.Run(strings.ReplaceAll(subject.Name+": "+name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
@@ -161,22 +160,4 @@ func unlockSessionEnded(t *testing.T, subject Subject, errs HoldErrors) {
 	a.Tap.Restore()
 	require.ErrorIs(t, zktest.AwaitChan(z, "A's Unlock to return", result), errs.Lost)
 	require.ErrorIs(t, turn.Unlock(), subject.NotHeld, "a second Unlock")
-}
-
-// The server refuses the delete. Unlock returns that error, and can be called again until it succeeds.
-func unlockRefused(t *testing.T, subject Subject, errs HoldErrors) {
-	z := zktest.New(t)
-	a := subject.Join(z, "A")
-	turn := a.Acquire()
-	permit := func(permissions int32) {
-		_, err := z.Observer().SetACL(a.Path, zk.WorldACL(permissions), -1)
-		require.NoError(t, err)
-	}
-	permit(zk.PermAll &^ zk.PermDelete)
-	require.ErrorIs(t, turn.Unlock(), zk.ErrNoAuth)
-	require.ErrorIs(t, turn.Unlock(), zk.ErrNoAuth, "once more")
-	permit(zk.PermAll)
-	require.NoError(t, turn.Unlock(), "Unlock, called again once it is permitted")
-	require.Empty(t, a.Queue())
-	require.ErrorIs(t, turn.Unlock(), subject.NotHeld, "one more")
 }

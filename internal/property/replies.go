@@ -218,12 +218,19 @@ var UnlockRepeated = New(
 	})
 
 // refuses makes the server refuse the delete by which a holder releases the lock, and permit it later.
-// Unlock must return the refusal and succeed when it is called again, or retry.
+// Unlock must return the refusal and succeed when it is called again. If the lock is made from a connection, Unlock may
+// also retry.
 func (s *Story) refuses(held *zktest.Turn) {
 	directory := path.Dir(s.left(held.Member)[0])
 	s.permits(directory, zk.PermAll&^zk.PermDelete)
+	mark := held.Tap.Mark()
 	first := s.Go(held.Client, func(context.Context) error { return held.Unlock() })
-	s.FailsIf(s.SoonAfter(fewAnswers, first.Returned) && first.Err() == nil,
+	retries := func() bool { return held.Requests(mark)[wiretap.Delete] >= inARow }
+	s.Soon(func() bool { return first.Returned() || retries() })
+	s.FailsIf(overSession(held.Member) && !first.Returned(),
+		"the server refuses %s's delete, and Unlock does not return the refusal; its last requests: %v",
+		held.Name, held.LastAsked())
+	s.FailsIf(first.Returned() && first.Err() == nil,
 		"the server refused %s's delete, and Unlock returned nil; left at the server: %v",
 		held.Name, s.left(held.Member))
 	s.permits(directory, zk.PermAll)
