@@ -756,4 +756,9 @@ var variants5 = []Variant{
 -	continue
 -}
 `),
+	// "Who has the same number is hardly ever in the queue."
+	wrong("a guid of one byte", somewhere, `
+-prefix := fmt.Sprintf("%s/_c_%016x-lock-", l.dir, rand.Uint64())
++prefix := fmt.Sprintf("%s/_c_%016x-lock-", l.dir, rand.IntN(256))
+`),
 }

@@ -439,8 +439,22 @@ var ManyShare = New(
 		turns, breaches := s.contend(slices.Repeat([]*zktest.Member{a}, goroutines))
 		s.FailsIf(len(breaches) > 0, "%d goroutines had %d turns with one lock, and %d times two of them held it at once",
 			goroutines, turns, len(breaches))
+		s.asking(OwnPlace.Question, func() { s.namesDiffer(a) })
 		s.Holds("%d goroutines had %d turns with one lock, and two of them never held it at once", goroutines, turns)
 	})
+
+// namesDiffer checks that no two calls have given their znodes the same name, without the number, if some names differ.
+func (s *Story) namesDiffer(m *zktest.Member) {
+	znodes, names := 0, map[string]bool{}
+	for _, path := range m.Tap.Done(wiretap.Create) {
+		if name, isBelow := strings.CutPrefix(path, m.Path+"/"); isBelow {
+			znodes++
+			names[strings.TrimRight(name, "0123456789")] = true
+		}
+	}
+	s.FailsIf(1 < len(names) && len(names) < znodes,
+		"%s made %d znodes, each in another call, and gave them %d different names", m.Name, znodes, len(names))
+}
 
 // othersGiveUp lets two goroutines of a client wait for its lock, which another goroutine holds, and give up.
 func (s *Story) othersGiveUp(m *zktest.Member) {
