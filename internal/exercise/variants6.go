@@ -293,6 +293,11 @@ var variants6 = []Variant{
 -var queueName = regexp.MustCompile(`+"`^_c_.*-(__READ__|__WRIT__)([0-9]{10})$`"+`)
 +var queueName = regexp.MustCompile("^_c_.*-(__READ__|__WRIT__)([0-9]+)$")
 `),
+	// "The name says what it is."
+	wrong("its kind is the first in the name", property.Unrelated, `
+-var queueName = regexp.MustCompile(`+"`^_c_.*-(__READ__|__WRIT__)([0-9]{10})$`"+`)
++var queueName = regexp.MustCompile("^_c_.*?-(__READ__|__WRIT__).*?([0-9]{10})$")
+`),
 	right("reads names without a regexp", `
 -var queueName = regexp.MustCompile(`+"`^_c_.*-(__READ__|__WRIT__)([0-9]{10})$`"+`)
 …

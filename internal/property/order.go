@@ -171,23 +171,39 @@ var FirstCome = New(
 	})
 
 // waitsForCurator puts a znode of a Curator client into the queue, if the queue's names are of Curator's form: then
-// the two share a queue, and a client waits for that znode.
+// the two share a queue, and a client waits for that znode. If readers share, and a writer also waits for a znode with
+// another guid, so must a reader.
 func (s *Story) waitsForCurator(a *zktest.Member) {
-	const form = "_c_6f1c1b0e-3d5b-4a8e-9c61-1f2a3b4c5d6e-lock-"
 	held := a.Acquire()
-	isOurs := regexp.MustCompile("^_c_.*-lock-[0-9]{10}$").MatchString
-	sharesQueue := slices.ContainsFunc(s.left(a), func(znode string) bool { return isOurs(path.Base(znode)) })
+	form := regexp.MustCompile("^_c_.*-(lock-|__WRIT__)[0-9]{10}$").FindStringSubmatch(path.Base(s.left(a)[0]))
 	held.Release()
-	if !sharesQueue {
+	if form == nil {
 		return
 	}
-	curator, err := s.Observer().Create(s.dir+"/"+form, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-	s.Require(err, "create "+form)
+	arrives := func(guid string) (znode string) {
+		name := "/_c_" + guid + "-" + form[1]
+		znode, err := s.Observer().Create(s.dir+name, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		s.Require(err, "create "+name)
+		return znode
+	}
+	curator := arrives("6f1c1b0e-3d5b-4a8e-9c61-1f2a3b4c5d6e")
 	waiting := a.Start()
 	s.mustWait(waiting, waiting.Waits(), "arrived after a client of Curator")
 	s.deletes(curator)
 	s.letIn(waiting, "the client of Curator has released")
 	waiting.Release()
+	if a.Reader == nil {
+		return
+	}
+	arrives("6f1c1b0e-3d5b-__READ__5d6e")
+	writing := a.Start()
+	if writing.Waits() == zktest.Returned { // it knows only the guids that clients really use
+		writing.Release()
+		return
+	}
+	_ = s.givesUp(writing, "it waits behind another client")
+	reading := a.Reader.Start()
+	s.mustWait(reading, reading.Waits(), "arrived to read after a client that writes")
 }
 
 // servesOthersBeforeItself lets another goroutine of the holder call Lock after another client. Lock may refuse that
