@@ -356,12 +356,6 @@ var variants5 = []Variant{
 +err := h.lock.s.conn.Delete(h.mine.node, -1)
 +if h.lock.s.mustRetry(err) || isRefused(err) {
 `),
-	// "If the server has made my znode, it is in the list."
-	alone("lists without a sync", property.LaggingServer, `
--if _, err := l.s.conn.Sync(l.dir); err != nil {
--	return place{}, err
--}
-`),
 	// "The directory may not exist yet, so the sync may fail."
 	alone("lists whatever its sync returned", property.LaggingServer, `
 -if _, err := l.s.conn.Sync(l.dir); err != nil {

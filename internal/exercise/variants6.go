@@ -331,11 +331,6 @@ var variants6 = []Variant{
 -	return ErrUpgrade
 +	return ErrLocked
 `),
-	wrong("lists without a sync", property.LaggingServer, `
--if _, err := l.s.conn.Sync(l.dir); err != nil {
--	return place{}, err
--}
-`),
 }
 
 // lookFirst is a TryLock that looks, and then calls Lock: somebody may arrive in between.

@@ -121,4 +121,10 @@ var holderVariants = []Variant{
  }
  mayBeDone = true
 `),
+	// "If the server has made my znode, it is in the list."
+	alone("lists without a sync", property.LaggingServer, `
+-if _, err := l.s.conn.Sync(l.dir); err != nil {
+-	return place{}, err
+-}
+`),
 }

@@ -29,7 +29,6 @@ func Faults(t *testing.T, subject Subject, errs HoldErrors) {
 	for name, test := range map[string]func(*testing.T, Subject, HoldErrors){
 		"a connection that is closed by hand":                    closedByHand,
 		"a znode of the session before is no place for a waiter": znodeOfTheSessionBefore,
-		"a hold that is over is no re-entry":                     holdIsOver,
 		"a parent that may not be made":                          closedParent,
 		"Unlock while the server is down":                        unlockServerDown,
 		"the session ends before Unlock is answered":             unlockSessionEnded,
@@ -79,24 +78,6 @@ func znodeOfTheSessionBefore(t *testing.T, subject Subject, _ HoldErrors) {
 	owner, _ := z.Owner(a.Znode())
 	require.Equal(t, a.SessionID(), owner, "the session of the znode by which A holds the lock")
 	waiting.Release()
-}
-
-// A hold that is over, released or lost, cannot be entered again, not even with a context that does not end.
-func holdIsOver(t *testing.T, subject Subject, errs HoldErrors) {
-	z := zktest.New(t)
-	a := subject.Join(z, "A")
-	turn := a.Acquire()
-	turn.Release()
-	_, err := a.Lock(context.WithoutCancel(turn.Context()))
-	require.ErrorIs(t, err, subject.NotHeld, "Lock with the context of a hold that was released")
-
-	turn = a.Acquire()
-	a.Tap.HangUp()
-	zktest.AwaitChan(z, "A to be notified", turn.Context().Done())
-	_, err = a.Lock(context.WithoutCancel(turn.Context()))
-	require.ErrorIs(t, err, errs.Lost, "Lock with the context of a hold that was lost")
-	require.ErrorIs(t, turn.Unlock(), errs.Lost)
-	require.ErrorIs(t, turn.Unlock(), subject.NotHeld, "an Unlock too many")
 }
 
 // The server permits no znode below the lock's parent. Lock returns that error, and does not retry forever.
