@@ -175,7 +175,7 @@ var FirstCome = New(
 // another guid, so must a reader.
 func (s *Story) waitsForCurator(a *zktest.Member) {
 	held := a.Acquire()
-	form := regexp.MustCompile("^_c_.*-(lock-|__WRIT__)[0-9]{10}$").FindStringSubmatch(path.Base(s.left(a)[0]))
+	form := regexp.MustCompile("^_c_.*-(lock-|__WRIT__)[0-9]{10}$").FindStringSubmatch(path.Base(a.Znode()))
 	held.Release()
 	if form == nil {
 		return
