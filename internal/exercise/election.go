@@ -89,7 +89,8 @@ func (s story) named(want, when string, all ...*zktest.Member) {
 // electionProperties lists the properties of an election.
 var electionProperties = []*property.Property{
 	asked(lang.Of("one leads at a time", "同一时刻只有一个领导者"),
-		lang.Of("when does Campaign return, and for how many candidates at a time?", "Campaign 什么时候返回？同一时刻能对几个候选人返回？"),
+		lang.Of("when does Campaign return, and for how many candidates at a time?",
+			"Campaign 什么时候返回？同一时刻，最多能有几个候选人的 Campaign 已经返回？"),
 		func(s story) {
 			a := s.leader("A", zktest.SessionTimeout)
 			b, c := s.follower("B"), s.follower("C")

@@ -106,17 +106,17 @@ func Own(t *testing.T, e Exercise, mine property.Subject, test func(a, b, c *Cli
 	case property.Stuck:
 		t.Error(InWords(lang.Of(
 			"no verdict: with %v, a published mistake (%v), your test did not end. Is this machine busy? What happened: %v",
-			"没有结论：你的测试在 %v 上没有结束，那是一个公开发表过的错误：%v。是不是这台机器太忙？测试在等：%v",
+			"没有结论：%v 是公开发表过的错误（%v），你的测试用它运行，一直没有结束。是不是这台机器太忙？测试在等：%v",
 			wrong.key, wrong.what, r.Evidence)))
 	default:
 		t.Error(InWords(lang.Of(
 			"your test should fail with %v, a published mistake: %v. Its result is: %v %v",
-			"你的测试应该在 %v 上失败，那是一个公开发表过的错误：%v。测试现在的结果是：%v %v",
+			"%v 是公开发表过的错误（%v），你的测试用它运行，应该失败。现在的结果是：%v %v",
 			wrong.key, wrong.what, string(r.Verdict), r.Evidence)))
 	}
 	if r := askOwn(t.Context(), server, mine, test); r.Verdict != property.Yes {
 		t.Error(InWords(lang.Of("your test should pass with your own lock. Its result is: %v %v",
-			"你的测试应该在你自己的锁上通过，而它的结论是：%v %v", string(r.Verdict), r.Evidence)))
+			"你的测试用你自己的锁运行，应该通过。现在的结果是：%v %v", string(r.Verdict), r.Evidence)))
 	}
 }
 

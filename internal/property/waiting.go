@@ -55,7 +55,7 @@ var SilentWait = New(
 var WakesOne = New(
 	text("a release wakes one", "一次释放只唤醒一个"),
 	text("every waiter wakes up and lists the queue, and all but one sleep again: the herd effect",
-		"所有等待者都醒来检查，除了一个，又都继续睡眠：这就是羊群效应"),
+		"所有等待者都醒来检查，只有一个拿到锁，其余的又继续睡眠：这就是羊群效应"),
 	text("which single change must happen before it can be your turn?", "哪一个变化发生之后，才可能轮到你？"),
 	func(s *Story) {
 		holder, waiters := s.crowd(5, zktest.SessionTimeout)
