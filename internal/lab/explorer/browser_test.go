@@ -143,9 +143,9 @@ func TestWhatIsSaidOfAWinInABrowser(t *testing.T) {
 	browser.Evaluate[any](b, `void enter("4", "ApApBpAxBp")`)
 	b.Contains("#says", "The link breaks it, in 5 choices: Two hold it.")
 	browser.Evaluate[any](b, `void enter("5.5", "ApApBpAxBp")`)
-	b.Contains("#asks", "the trick that broke the first lock still makes both hold it. Why?")
+	b.Contains("#asks", "No lost message breaks this one any more. What else can make both hold it?")
 	b.Contains("#says", "The link breaks it, in 5 choices: Two hold it.")
-	b.Contains("#says", "a nil cannot say later that the lock was lost")
+	b.Contains("#says", "what Lock returned cannot change later")
 	b.Contains("#next", "Your turn: the repaired lock →")
 
 	browser.Evaluate[any](b, `void enter("W23")`)

@@ -28,11 +28,11 @@ var hunts = []Level{
 	},
 	{
 		Key: "W23", Title: text("a blog's lock", "博客里的锁"), Coins: 1, Beside: "4", Other: recipe,
-		Asks: text("The mistake in this lock was published in a blog article (lenshood, 2020). The rest is the recipe, "+
-			"beside it: only what Lock returns to a client that was waiting differs. "+
+		Asks: text("The mistake in this lock was published in a blog article (lenshood, 2020). "+
+			"The rest is the recipe, beside it. One difference: what Lock returns to a client that waited. "+
 			"Can you make both hold it, where the recipe would not?",
-			"这把锁的错误来自一篇公开的博客文章（lenshood，2020 年），其余和旁边的官方做法一样："+
-				"只有客户端等待之后 Lock 返回什么，和它不同。"+
+			"这把锁的错误来自一篇公开的博客文章（lenshood，2020 年），其余和旁边的官方做法一样。"+
+				"只有一处不同：客户端等待之后，Lock 返回什么。"+
 				"你能让两个客户端同时持有它，而官方做法不会这样吗？"),
 		Learn: text("One client gave up and deleted its znode, but Lock returned without an error: "+
 			"this client believes that it holds the lock. The repair: return the error, as the recipe, beside it, does.",
@@ -42,10 +42,11 @@ var hunts = []Level{
 	},
 	{
 		Key: "W19", Title: text("51CTO's lock", "51CTO 上的锁"), Coins: 1, Beside: "4", Other: recipe,
-		Asks: text("This mistake is from an article on 51CTO, a site for programmers. The rest is the recipe, beside it: "+
-			"only how a client looks for the znode before its own differs. "+
+		Asks: text("This mistake is from an article on 51CTO, a site for programmers. "+
+			"The rest is the recipe, beside it. One difference: how a client looks for the znode before its own. "+
 			"Again: can you make both hold it, where the recipe would not?",
-			"这个错误来自 51CTO 上的一篇文章，其余和旁边的官方做法一样：只有客户端找前一个节点的办法不同。"+
+			"这个错误来自 51CTO 上的一篇文章，其余和旁边的官方做法一样。"+
+				"只有一处不同：客户端怎样找自己前面的节点。"+
 				"再来一次：你能让两个客户端同时持有它，而官方做法不会这样吗？"),
 		Learn: text("Its list failed, so it did not know which znode is before its own, and asked for one that does not "+
 			"exist. For this lock, that means that its turn has come. "+
@@ -57,13 +58,13 @@ var hunts = []Level{
 	},
 	{
 		Key: locks.PartA, Title: text("the half repaired lock", "修了一半的锁"), Coins: 1, Beside: "5", Other: repaired,
-		Asks: text("This is the recipe, half repaired: no lost message breaks it any more. "+
-			"But the trick that broke the first lock still makes both hold it. Why?",
-			"这是修了一半的官方做法：丢失哪条消息，都攻不破它了。可是攻破第一把锁的那一招，照样能让两个客户端同时持有它。为什么？"),
+		Asks: text("This is the recipe, half repaired. No lost message breaks this one any more. "+
+			"What else can make both hold it?",
+			"这是修了一半的官方做法：丢失哪条消息，都攻不破它了。还有什么能让两个客户端同时持有它？"),
 		Learn: text("The session of the first holder had ended, and its Lock had returned long before: "+
-			"a nil cannot say later that the lock was lost. The repair, beside it: Lock returns a hold, which ends "+
+			"what Lock returned cannot change later. The repair, beside it: Lock returns a hold, which ends "+
 			"with the connection (step 5 of the tutorial).",
-			"第一个持有者的会话已经结束，而它的 Lock 早就返回了：返回的 nil 没法在事后告诉它锁丢了。"+
+			"第一个持有者的会话已经结束，而它的 Lock 早就返回了：Lock 返回过的结果，事后不会再变。"+
 				"修法见旁边：Lock 返回一个 hold，连接一断，hold 就结束（教程第 5 步）。"),
 		Hint:  text("A request or a reply need not be lost. What else can the coin buy?", "不一定要丢失请求或响应。红币还能用在哪里？"),
 		Goals: anyOf(explore.TwoInside),
