@@ -13,8 +13,9 @@ let path = [], played = 0; // the choices, and how many of them are on the board
 let turned = {}; // the clients whose chip shows a loss: which one
 let menu = -1; // the client that is pressed
 let isBusy = false, hasGivenUp = false;
-let shown = null; // { from, count }: the path is not the reader's own, but so many choices from a link, say; null: it is
+let shown = null; // { from, count }: the path is so many choices from a link, say; null: it is the reader's own
 let halts = 0; // counted, so that what was under way before one does not go on
+let hasPulsed = false; // the first chip has said once that it can be pressed
 let late = -1; // the halts for which the second board is still under way
 
 const mine = () => path.slice(0, played);
@@ -56,7 +57,9 @@ function stateOf(g, point, client, path) {
   const s = g.stand(point, client), isRight = !s.expired && g.isServed(point, client);
   if (s.state === "crashed") return [say("crashed", "已崩溃"), "bad"];
   if (s.state === "holds" || s.state === "reads") return [isRight ? say("HOLDS the lock", "持有锁") : say("believes it holds", "以为自己持有锁"), !isRight || isTooMany(g, point) ? "bad" : "holder"];
+  if (s.state === "waits" && isStuck(g, point) && !s.gaveUp) return [say("waits forever", "永远等下去"), "bad"];
   if (s.state === "waits" && s.gaveUp) return [say("has given up", "已放弃"), "soft"];
+  if (s.state === "waits" && s.op === "delete") return [say("got an error, cleans up", "出错了，正在清理"), "soft"];
   if (s.state === "waits") return s.op ? [say("wants the lock", "想要锁"), "soft"] : [say("waits", "等待"), "soft"];
   if (s.state === "releases") return [say("releases", "释放中"), "soft"];
   if (s.state.startsWith("told")) return [say("knows that it lost it", "知道丢了锁"), "soft"];
@@ -71,6 +74,10 @@ const choicesIn = (n) => count(n, "1 choice", "choices", "次选择");
 function described(m) {
   const said = [];
   if (m.deed !== "pass") said.push(`${nameOf(m.client)}${say(": ", "：")}${m.deed.startsWith("lose") ? request(m) + say(": ", "：") : ""}${deeds()[m.deed]}`);
+  const deleted = isFault(m) ? endsWith(m) : [];
+  if (deleted.length) said.push(say(`The server deletes ${deleted.join(" ")}`, `服务器删除 ${deleted.join(" ")}`));
+  const whose = nameOf(m.client);
+  if (m.deed === "expire" && isUnaware(m)) said.push(say(`${whose} does not notice`, `${whose} 没有察觉`));
   if (knowsNoName(m)) said.push(say(`${nameOf(m.client)}'s list failed; ${nameOf(m.client)} does not know which znode is before its own`, `${nameOf(m.client)} 没能列出队列，不知道自己前面是哪个节点`));
   for (const [client, kind, op, on, err, names, isLost] of m.came) {
     const who = nameOf(client), n = on && number(on);
@@ -93,6 +100,15 @@ function described(m) {
   }
   return said.map((s) => s + say(".", "。")).join(say(" ", ""));
 }
+
+// endsWith lists the znodes of a client that the server deletes with its session.
+function endsWith(m) {
+  const before = game.znodes(mine().at(-2)?.to ?? 0), after = game.znodes(m.to);
+  return before.filter((z) => z.owner === m.client && !after.some((x) => x.name === z.name)).map((z) => number(z.name));
+}
+// isUnaware reports whether a client holds the lock after a choice as if nothing had happened.
+const isUnaware = (m) =>
+  [mine().at(-2)?.to ?? 0, m.to].every((point) => game.stand(point, m.client).state === "holds");
 
 // knowsNoName reports whether a fault made a client ask for a znode without a name next: its list had failed.
 const knowsNoName = (m) => isFault(m) && m.op === "getChildren" && game.stand(m.to, m.client).on === "null";
@@ -120,34 +136,49 @@ const press = (key, name, inside, more = "") => `<g role="button" tabindex="0" d
 function plan(svg, n) {
   const isSmall = svg.id === "second", { width, height } = svg.getBoundingClientRect();
   const p = isSmall ? { client: 62, r: 22, chip: 112, server: 136, znode: 166, h: 204, apart: 84 }
-    : { client: 90, r: 34, chip: 178, server: 244, znode: 280, h: 324, apart: 100 };
+    : { client: 108, r: 34, chip: 195, server: 250, znode: 288, h: 332, apart: 100 };
   const isNarrow = width < 560, w = Math.max(isSmall ? 130 * n : 192 * n, isNarrow ? 390 : p.h * width / height);
   return { ...p, w, isSmall, x: (c) => w * (c + 0.5) / n, znodes: (all) => all.map((z, k) => ({ ...z, x: w / 2 + (k - (all.length - 1) / 2) * p.apart })) };
 }
 
 function draw(svg, g, point, path) {
-  const n = g.data.clients, read = lists(g, path), p = plan(svg, n), zs = p.znodes(g.znodes(point)), out = [];
+  const n = g.data.clients, read = lists(g, path), p = plan(svg, n);
+  const out = [`<g class="queue">${queue(p, g, point)}</g>`];
+  svg.plan = p; // for what moves until it is drawn again
   svg.setAttribute("viewBox", `0 0 ${p.w} ${p.h}`);
+  for (let c = 0; c < n; c++) out.push(p.isSmall ? "" : chips(p, c, point), client(p, g, point, c, read[c], path));
+  if (!p.isSmall) out.push(coins(p), stamp(g, point, p.w / 2));
+  svg.innerHTML = out.join("");
+  const says = svg.querySelector(".stamp text");
+  if (says) says.before(stampBox(p, says.getBBox().width));
+}
+
+// queue draws the server with its znodes as they are at a point, and the wires and watches of the clients. A request
+// that has just arrived may have changed the znodes already: then they are those of the point done.
+function queue(p, g, point, done = point) {
+  const n = g.data.clients, zs = p.znodes(g.znodes(done)), out = [];
   out.push(`<rect x="12" y="${p.server}" width="${p.w - 24}" height="${p.h - p.server - 8}" rx="12" class="server"/>`);
-  if (!p.isSmall && menu < 0) out.push(words(14, p.server - 13, "ZooKeeper", "text-anchor:start", "small"));
+  if (!p.isSmall) out.push(words(22, p.h - 20, "ZooKeeper", "text-anchor:start", "small"));
   if (!zs.length) out.push(words(p.w / 2, p.znode, say("the lock's queue: no znode", "锁的队列：没有节点"), "", "small"));
   for (let c = 0; c < n; c++) {
     const x = p.x(c), s = g.stand(point, c);
     out.push(`<path d="M${x} ${p.client + p.r}V${p.server}" class="wire" ${s.state === "crashed" ? 'stroke-dasharray="3 9"' : ""}/>`);
     for (const on of s.watches) {
-      const z = zs.find((z) => z.name === on) ?? { x: p.w / 2 }, end = zs.some((z) => z.name === on) ? p.znode - (p.isSmall ? 17 : 24) : p.server;
-      const side = x < z.x ? 1 : -1;
-      out.push(`<path d="M${x + side * p.r * 0.8} ${p.client + p.r * 0.7}C${x + side * 70} ${p.server - 60} ${z.x} ${p.server - 50} ${z.x} ${end}" class="watch"/><circle cx="${z.x}" cy="${end}" r="5" class="eye"/>`);
+      const z = zs.find((z) => z.name === on) ?? { x: p.w / 2 };
+      const end = zs.some((z) => z.name === on) ? p.znode - (p.isSmall ? 17 : 24) : p.server, side = x < z.x ? 1 : -1;
+      const from = `${x + side * p.r * 0.8} ${p.client + p.r * 0.7}`, bend = `${x + side * 70} ${p.server - 60}`;
+      out.push(`<path d="M${from}C${bend} ${z.x} ${p.server - 50} ${z.x} ${end}" class="watch"/>`);
+      out.push(`<circle cx="${z.x}" cy="${end}" r="5" class="eye"/>`);
     }
   }
   for (const z of zs) {
     const whose = z.owner < 0 ? "?" : nameOf(z.owner), look = `stroke:${COLOURS[z.owner] ?? "var(--ink)"}`;
-    out.push(p.isSmall ? box(z.x, p.znode, 72, 34, look) + words(z.x, p.znode, `${number(z.name)} · ${whose}`)
-      : box(z.x, p.znode, 84, 48, look) + words(z.x, p.znode - 8, number(z.name)) + words(z.x, p.znode + 12, say(`of ${whose}`, `${whose} 的`), "", "small"));
+    const drawn = p.isSmall ? box(z.x, p.znode, 72, 34, look) + words(z.x, p.znode, `${number(z.name)} · ${whose}`)
+      : box(z.x, p.znode, 84, 48, look) + words(z.x, p.znode - 8, number(z.name)) +
+        words(z.x, p.znode + 12, say(`of ${whose}`, `${whose} 的`), "", "small");
+    out.push(`<g data-znode="${html(z.name)}">${drawn}</g>`);
   }
-  for (let c = 0; c < n; c++) out.push(p.isSmall ? "" : chips(p, c, point), client(p, g, point, c, read[c], path));
-  if (!p.isSmall) out.push(coins(p), stamp(g, point, p));
-  svg.innerHTML = out.join("");
+  return out.join("");
 }
 
 function client(p, g, point, c, read, path) {
@@ -192,10 +223,20 @@ function chips(p, c, point) {
   return `<g data-chip="${c}">${chip}${turn}</g>`;
 }
 
-// stamp says across the board what is wrong at an end.
-function stamp(g, point, p) {
+const STAMP = { y: 15, high: 28, beside: 20 }; // at the top edge, where it covers nothing
+
+// stamp says at the top of the board what is wrong at an end.
+function stamp(g, point, x) {
   const wrong = g.end(point)?.wrong[0];
-  return wrong ? `<g class="stamp">${box(p.w / 2, p.chip + 10, reader === "zh" ? 250 : 230, 44) + words(p.w / 2, p.chip + 10, "✕ " + kindOf(wrong))}</g>` : "";
+  return wrong ? `<g class="stamp">${words(x, STAMP.y, "✕ " + kindOf(wrong))}</g>` : "";
+}
+// stampBox returns the box of a stamp whose text is so wide.
+function stampBox(p, wide) {
+  const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+  const width = wide + 2 * STAMP.beside, height = STAMP.high;
+  const shape = { x: (p.w - width) / 2, y: STAMP.y - height / 2, width, height, rx: 9 };
+  for (const [name, value] of Object.entries(shape)) rect.setAttribute(name, value);
+  return rect;
 }
 
 function coins(p) {
@@ -209,6 +250,7 @@ function coins(p) {
 // ---- Motion ----
 
 const LASTS = 190; // milliseconds, for each way
+const FADES = 300; // milliseconds, for a znode that is deleted
 
 // fly moves a sign along a line. A lost one stops half way.
 function fly(svg, from, to, says, colour, isLost) {
@@ -233,14 +275,31 @@ function fly(svg, from, to, says, colour, isLost) {
   });
 }
 
-async function animate(svg, g, m, then) {
-  const p = plan(svg, g.data.clients);
+// carriesOut shows what a choice does to the znodes, as soon as the server does it. What is deleted fades out.
+async function carriesOut(svg, g, m, point, then) {
+  const after = g.znodes(m.to), isGone = (z) => !after.some((x) => x.name === z.dataset.znode);
+  const gone = [...svg.querySelectorAll("[data-znode]")].filter(isGone);
+  if (gone.length && !isStill.matches && !document.hidden) {
+    for (const z of gone) z.classList.add("gone");
+    await rests(FADES);
+  }
+  if (then === halts) svg.querySelector(".queue").innerHTML = queue(svg.plan, g, point, m.to);
+}
+
+// animate shows a choice that is made at a point. The clients change when all of it has happened.
+async function animate(svg, g, m, point, then) {
+  const p = svg.plan, isWrite = !READS.includes(m.op);
+  const arrives = m.deed === "pass" || m.deed === "lose-reply";
+  if (["crash", "expire"].includes(m.deed)) await carriesOut(svg, g, m, point, then);
   const first = [...m.came.filter((e) => e[0] === m.client), ...m.came.filter((e) => e[0] !== m.client)];
   for (const [c, kind, op, on, err, names, isLost] of first) {
     if (then !== halts) return;
     const top = [p.x(c), p.client + p.r], low = [p.x(c), p.server];
     const short = (s) => p.isSmall ? "" : s;
     if (kind === "request") await fly(svg, [p.x(c), p.chip], low, short(request({ op, on, sets: m.sets })), COLOURS[c], isLost);
+    if (then !== halts) return;
+    if (kind === "request" && c === m.client && isWrite && arrives) await carriesOut(svg, g, m, point, then);
+    if (then !== halts) return;
     if (kind === "reply") {
       const says = err ? say(`no ${number(on)}`, `没有 ${number(on)}`) : op === "getChildren" ? g.znodes(m.to).map((z) => number(z.name)).join(" ") || "–" : op === "create" ? say(`yours: ${number(on)}`, `你的：${number(on)}`) : "✓";
       await fly(svg, low, top, short(says), COLOURS[c], isLost);
@@ -263,9 +322,13 @@ function second() {
 }
 // isTooMany reports whether several clients hold the lock at a point. This ends the interleaving.
 const isTooMany = (g, point) => g.end(point)?.wrong.includes("two clients hold the lock at once") ?? false;
+// isStuck reports whether a client waits forever at a point, which is an end.
+const isStuck = (g, point) => g.end(point)?.wrong.some((kind) => kind.includes("waits forever")) ?? false;
 
 const best = (key = level.key) => JSON.parse(store.get("zklock-network-" + key) ?? "{}");
 const keyOf = (goal) => level.goals.indexOf(goal);
+// isSound reports whether nobody can win, whatever he chooses.
+const isSound = () => level.goals.every((goal) => !least(goal).length);
 const isWon = (won) => won.includes(level.goals[0]) || Boolean(best()[0]); // now, or before
 
 function show(focus) {
@@ -281,6 +344,8 @@ function show(focus) {
   const two = second();
   at("beside").hidden = !two;
   draw(at("board"), game, here(), mine());
+  if (!hasPulsed && !shown) at("board").querySelector(".chip")?.classList.add("pulses");
+  hasPulsed = true;
   at("board").classList.toggle("win", Boolean(end?.wrong.length));
   const all = left(), lost = isOver || shown ? [] : all.filter((goal) => !onward(goal));
   showVerdict(isOver, end, won, all, lost);
@@ -290,15 +355,24 @@ function show(focus) {
   at("way").textContent = at("give").open && !isOver ? waysFromHere(all) : "";
   at("undo").disabled = at("again").disabled = !played;
   showGoals(lost);
+  showHow();
   at("note").textContent = say(level.note);
   at("link").hidden = !end?.wrong.length || shown?.from === LINK;
   const following = data.levels[data.levels.indexOf(level) + 1];
   at("next").hidden = !following || !isWon(won);
-  if (at("limits")) at("limits").hidden = Boolean(following);
+  const isFinale = isSound() && (hasGivenUp || isOver || Boolean(best().played));
+  if (isFinale && !shown) store.set("zklock-network-" + level.key, JSON.stringify({ played: 1 }));
+  at("finale").hidden = !isFinale;
+  if (isFinale) {
+    const all = figure(columnsOf(game));
+    at("sound").textContent = say(`✓ ${all} interleavings, none wrong.`, `✓ ${all} 种交错次序，没有一种出错。`);
+  }
+  if (at("limits")) at("limits").hidden = !isFinale;
   const asksNext = shown?.from === LINK ? say("Your turn: ", "轮到你了：") : say("Next: ", "下一把：");
   if (following) at("next").textContent = asksNext + say(following.title) + " →";
   at("hunt").hidden = !end?.wrong.length || !all.length;
-  at("hunt").textContent = !isWon(won) ? say("Hunt on: ", "继续找：") + goalName(level.goals[0]) : say(`Hunt on: ${count(all.length, "1 goal", "goals", "")} left`, `继续找：还剩 ${all.length} 个目标`);
+  at("hunt").textContent = !isWon(won) ? say("Hunt on: ", "继续找：") + goalName(level.goals[0])
+    : say(`Hunt on: ${count(all.length, "1 goal", "goals", "")} left`, `继续找：还剩 ${all.length} 个目标`);
   at("hunt").className = at("next").hidden ? "main" : "";
   showLevels();
   const hasWon = hasGivenUp || Object.keys(best()).length > 0 || won.length > 0;
@@ -312,37 +386,46 @@ function showLevels() {
   for (const b of at("levels").children) {
     const l = data.levels.find((l) => l.key === b.dataset.key), { key, title } = l;
     b.ariaCurrent = key === level.key ? "true" : "false";
-    b.innerHTML = `${data.levels.indexOf(l) + 1} <span>${html(say(title))}</span>${best(key)[0] ? " ✓" : ""}`;
-    b.ariaLabel = b.textContent;
+    const tick = best(key)[0] || best(key).played ? "✓" : "";
+    b.innerHTML = `${data.levels.indexOf(l) + 1} <span>${html(say(title))}</span><i>${tick}</i>`;
+    b.ariaLabel = b.textContent.trim();
   }
 }
 
 function showVerdict(isOver, end, won, all, lost) {
   const says = at("says"), parts = [];
-  const p = (text, kind = "") => text && parts.push(Object.assign(document.createElement("p"), { textContent: text, className: kind }));
-  const ends = (end?.says ?? []).map(say).join(say("; ", "；")), names = (goals) => goals.map(goalName).join(say("; ", "；"));
+  const p = (textContent, className = "") =>
+    textContent && parts.push(Object.assign(document.createElement("p"), { textContent, className }));
+  const ends = (end?.says ?? []).map(say).join(say("; ", "；"));
+  const names = (goals) => goals.map(goalName).join(say("; ", "；"));
   const from = shown && say(shown.from);
-  if (shown && !isOver) p(played ? say(`${from}: choice ${played} of ${shown.count}.`, `${from}：第 ${played} 次选择，共 ${shown.count} 次。`) : say(`${from}: ${choicesIn(shown.count)}. Watch.`, `${from}：${choicesIn(shown.count)}。请看。`), "shown");
-  if (!played && !path.length) {
-    if (!shown) p(say("Press a chip: the request reaches the server.", "按一下筹码：请求到达服务器。") + (level.coins ? say(" ↻ turns it: request lost, or reply lost. Press a client for its faults: it crashes, its session expires, or it gives up. Each fault uses up one red coin.", "↻ 翻转筹码：请求或响应丢失。按一下客户端：它崩溃、会话过期，或者放弃等待。出一次故障，花掉一枚红币。") : ""));
-  } else if (!isOver) {
+  if (shown && !isOver) p(played
+    ? say(`${from}: choice ${played} of ${shown.count}.`, `${from}：第 ${played} 次选择，共 ${shown.count} 次。`)
+    : say(`${from}: ${choicesIn(shown.count)}. Watch.`, `${from}：${choicesIn(shown.count)}。请看。`), "shown");
+  if (!isOver && (played || path.length)) {
     p(played ? described(mine().at(-1)) : say("All taken back.", "全部撤回了。"));
     if (shown && played === shown.count) p(say("This is all. Go on from here, or begin again.", "就到这里。可以接着走，也可以从头开始。"));
-    else if (lost.length && lost.length === all.length) p(say(`Out of reach from here: ${names(lost)}. Take a choice back.`, `从这里到不了：${names(lost)}。撤回一步吧。`), "bad");
-    else if (lost.length) p(say(`Out of reach from here: ${names(lost)}. In reach: ${names(all.filter((goal) => !lost.includes(goal)))}.`, `从这里到不了：${names(lost)}。还到得了：${names(all.filter((goal) => !lost.includes(goal)))}。`));
-    else if (!shown && coinsLeft() > 0) p(faultsNow());
-  } else if (end?.wrong.length) {
+    else if (lost.length && lost.length === all.length) {
+      p(say(`Out of reach from here: ${names(lost)}. Take a choice back.`, `从这里到不了：${names(lost)}。撤回一步吧。`), "bad");
+    } else if (lost.length) {
+      const open = names(all.filter((goal) => !lost.includes(goal)));
+      p(say(`Out of reach from here: ${names(lost)}. In reach: ${open}.`, `从这里到不了：${names(lost)}。还到得了：${open}。`));
+    } else if (!shown && coinsLeft() > 0) p(faultsNow());
+  } else if (isOver && end.wrong.length) {
     const wrong = end.wrong.map((k) => kindOf(k)).join(say("; ", "；"));
     const why = orphan(end), more = why ? "" : ends;
-    const whose = shown?.from === LINK ? say("The link breaks it", "这个链接攻破了它") : shown ? say("This breaks it", "这样就攻破了") : say("You broke it", "你攻破了它");
-    p(whose + say(`, in ${choicesIn(played)}: `, `，用了 ${choicesIn(played)}：`) + wrong + say(".", "。") + (more ? " " + more + say(".", "。") : ""), "bad win");
+    const whose = shown?.from === LINK ? say("The link breaks it", "这个链接攻破了它")
+      : shown ? say("This breaks it", "这样就攻破了") : say("You broke it", "你攻破了它");
+    const fullStop = say(".", "。");
+    p(whose + say(`, in ${choicesIn(played)}: `, `，用了 ${choicesIn(played)}：`) + wrong + fullStop +
+      (more ? " " + more + fullStop : ""), "bad win");
     const asked = level.goals[0];
     if (why) p(why);
     if (won.includes(asked) && level.learn.en) p(say(placed(level.learn)));
     if (end.wrong.includes(asked.kind) && !won.includes(asked) && second()?.end.wrong.length) {
       p(say(`Both hold it, but ${level.other.en} breaks here too: find what only this lock does wrong.`, `两个客户端都持有了锁，可是${level.other.zh}在这里也会出错：请找出只有这把锁才犯的错。`));
     }
-  } else {
+  } else if (isOver) {
     p(say("This interleaving is right: ", "这种次序是正确的：") + ends + say(". Take choices back, or begin again.", "。撤回几步，或者从头开始。"), "right");
   }
   says.replaceChildren(...parts);
@@ -368,18 +451,23 @@ function showSecond({ other, now, moved, isAhead, end }) {
   at("beside-title").textContent = say(`The same choices with ${level.other.en}`, `同样的选择，换成${level.other.zh}`);
   draw(at("second"), other, now, moved);
   const [head, more] = !end ? ["", isAhead ? wentAhead() : ""]
-    : end.wrong.length ? [say("This is also wrong here: ", "这里也出错：") + end.wrong.map(kindOf).join(say("; ", "；")) + say(".", "。"), ""]
-    : [say(`✓ Played on to the end, ${level.other.en} stays right`, `✓ 走到最后，${level.other.zh}一直正确`), (other.moves(now).length ? say(". The drawing shows this moment: ", "。图中是这一刻：") + statesAt(other, now, moved) : say(": ", "：") + end.says.map(say).join(say("; ", "；"))) + say(".", "。")];
-  const b = Object.assign(document.createElement("b"), { textContent: head, className: end?.wrong.length ? "bad" : "right" });
+    : end.wrong.length ? [say("This is also wrong here: ", "这里也出错：") +
+      end.wrong.map(kindOf).join(say("; ", "；")) + say(".", "。"), ""]
+    : [say(`✓ Played on to the end, ${level.other.en} stays right`, `✓ 走到最后，${level.other.zh}一直正确`),
+      (other.moves(now).length ? say(". The drawing shows this moment: ", "。图中是这一刻：") + statesAt(other, now, moved)
+        : say(": ", "：") + end.says.map(say).join(say("; ", "；"))) + say(".", "。")];
+  const className = end?.wrong.length ? "bad" : "right";
+  const b = Object.assign(document.createElement("b"), { textContent: head, className });
   at("beside-says").replaceChildren(b, more);
 }
 function wentAhead() {
-  const who = nameOf(mine().at(-1).client);
-  return say(`${who} goes further here: requests that only ${level.other.en} makes follow by themselves.`, `${who} 在这里多走了几步：只有${level.other.zh}才发的请求，会自动跟上。`);
+  const { en, zh } = level.other;
+  return say(`${en[0].toUpperCase()}${en.slice(1)} sends more requests here; they follow by themselves.`,
+    `${zh}在这里多发了几个请求，它们会自动跟上。`);
 }
 // statesAt says what the board says of each client.
 const statesAt = (g, point, path) => Array.from({ length: g.data.clients }, (_, c) =>
-  nameOf(c) + " " + stateOf(g, point, c, path)[0]).join(say("; ", "；"));
+  nameOf(c) + " " + stateOf(g, point, c, path)[0].replace("HOLDS", "holds")).join(say("; ", "；"));
 
 function bead(m, k) {
   const b = document.createElement("button");
@@ -408,14 +496,29 @@ const left = () => level.goals.filter((goal, k) => !best()[k] && least(goal).len
 // waysFromHere says how far the goals are that can be reached.
 function waysFromHere(goals) {
   const ways = goals.map((goal) => [goal, onward(goal)]).filter(([, way]) => way);
-  return ways.map(([goal, way]) => say(`${goalName(goal)}: ${choicesIn(way.length - played)} from here.`, `${goalName(goal)}：从这里还差 ${choicesIn(way.length - played)}。`)).join(say(" ", ""));
+  return ways.map(([goal, way]) => {
+    const more = choicesIn(way.length - played);
+    return say(`${goalName(goal)}: ${more} from here.`, `${goalName(goal)}：从这里还差 ${more}。`);
+  }).join(say(" ", ""));
 }
 // faultsNow says what can be pressed for a fault.
 function faultsNow() {
-  const all = Array.from({ length: game.data.clients }, (_, c) => c), whose = all.filter((c) => happens(c).length).map(nameOf);
+  const all = Array.from({ length: game.data.clients }, (_, c) => c);
+  const whose = all.filter((c) => happens(c).length).map(nameOf);
   const canTurn = all.some((c) => sides(c).length > 1);
   const places = [...whose, ...canTurn ? ["↻"] : []];
   return places.length ? say(`For a fault, press ${places.join(" or ")}.`, `要出故障，就按 ${places.join(" 或 ")}。`) : "";
+}
+
+// showHow says what can be pressed at the beginning.
+function showHow() {
+  const first = game.moves(0), clients = Array.from({ length: game.data.clients }, (_, c) => nameOf(c));
+  const asked = request(first.find((m) => m.deed === "pass"));
+  const pressed = Object.assign(document.createElement("em"), { textContent: asked });
+  const coins = count(level.coins, "one fault", "faults", "次故障");
+  const faults = !level.coins ? "" : say(` ↻ loses it. Press ${clients.join(" or ")} to hurt it. You have ${coins}.`,
+    `按 ↻，它就丢失。按 ${clients.join(" 或 ")}，让它出故障。你有 ${coins}可用。`);
+  at("how").replaceChildren(say("Press ", "按“"), pressed, say(" to deliver it.", "”，请求就送达服务器。") + faults);
 }
 
 function showGoals(lost) {
@@ -427,7 +530,9 @@ function showGoals(lost) {
     b.textContent = goalName(goal);
     if (n) b.prepend(Object.assign(document.createElement("span"), { textContent: "✓ ", className: "right" }));
     small.textContent = n ? say(`you: ${n}; the fewest: ${few}`, `你：${n} 次；最少：${few} 次`) + (n === few ? " ★" : "")
-      : lost.includes(goal) ? say("out of reach from here", "从这里到不了") : !hasGivenUp ? say("not found yet", "还没找到") : few ? say(`the fewest: ${choicesIn(few)}`, `最少：${choicesIn(few)}`)
+      : lost.includes(goal) ? say("out of reach from here", "从这里到不了")
+      : !hasGivenUp ? say("not found yet", "还没找到")
+      : few ? say(`the fewest: ${choicesIn(few)}`, `最少：${choicesIn(few)}`)
       : say("in no interleaving", "没有一种次序会这样");
     card.append(b, small);
     return card;
@@ -455,10 +560,13 @@ async function go(m, focus = `go-${m.client}`) {
   menu = -1;
   turned = {};
   chip?.classList.add("flies"); // it is not seen, but keeps the focus
-  const others = before ? answer(game, m, before.other, before.now) : [];
+  const point = mine().at(-1)?.to ?? 0, others = before ? answer(game, m, before.other, before.now) : [];
   if (before) showSecond(before); // a choice of the reader's may have halted it
-  const follows = (async () => { for (const x of others) await animate(at("second"), before.other, x, then); })();
-  await animate(at("board"), game, m, then);
+  const follows = (async () => {
+    let now = before?.now;
+    for (const x of others) { await animate(at("second"), before.other, x, now, then); now = x.to; }
+  })();
+  await animate(at("board"), game, m, point, then);
   if (then !== halts) return;
   played++;
   isBusy = false;
@@ -511,14 +619,15 @@ function pressed(key) {
   }
 }
 
-// meant returns the sign that is meant by a press. A choice of the reader's that is still under way is finished at once.
-// The press counts for the sign that is there then, unless another one was there.
+// meant returns the sign that is meant by a press. A choice of the reader's that is under way is finished at once. The
+// press counts if the sign is there then as it was before. So a second press on the chip that is under way finishes its
+// motion, and does not choose the next request, which nobody has seen.
 function meant(sign, now, focus) {
   if (!isMoving()) return sign;
   const was = sign?.closest(".flies") ? null : sign?.ariaLabel;
   halt();
   show(focus);
-  return !was || now()?.ariaLabel === was ? now() : null;
+  return was && now()?.ariaLabel === was ? now() : null;
 }
 const signIn = (element) => element?.closest("#board [data-key]");
 
@@ -612,6 +721,18 @@ at("give").ontoggle = () => {
 
 // ---- All interleavings, one column each ----
 
+const figure = (n) => n.toLocaleString("en");
+
+// columnsOf counts the interleavings of a game.
+function columnsOf(g) {
+  const known = new Map();
+  const from = (point) => {
+    if (!known.has(point)) known.set(point, g.moves(point).reduce((sum, m) => sum + from(m.to), 0) || 1);
+    return known.get(point);
+  };
+  return from(0);
+}
+
 const NEAR = 6, NEAR_TOUCH = 12; // pixels: so far from a red column, it is meant
 
 function icicle() {
@@ -696,9 +817,15 @@ function icicle() {
     while (total.bad && next >= 0 && next < total.all && !isRed(next)) next += by;
     if (next >= 0 && next < total.all) aims(next);
   };
-  const figure = (n) => n.toLocaleString("en");
-  at("counts").textContent = say(`${figure(total.all)} interleavings, a column each, from the first choice at the top to the last. ${total.bad ? `${figure(total.bad)} end wrong: red.` : "None is wrong."} Blue is your path. Press a column to see it played.${total.bad ? " A press near a red column plays the red one." : ""}`,
-    `${figure(total.all)} 种交错次序，每种一列，从上到下是第一次到最后一次选择。${total.bad ? `其中 ${figure(total.bad)} 种以出错告终，终点是红色。` : "没有一种出错。"}蓝色是你的路径。按一列，就播放那一列${total.bad ? "；按在红列旁边，播放的是红列" : ""}。`);
+  const all = figure(total.all), bad = figure(total.bad);
+  const [wrong, near] = total.bad
+    ? [say(`${bad} end wrong: red.`, `其中 ${bad} 种以出错告终，终点是红色。`),
+      say(" A press near a red column plays the red one.", "；按在红列旁边，播放的是红列")]
+    : [say("None is wrong.", "没有一种出错。"), ""];
+  at("counts").textContent = say(
+    `${all} interleavings, a column each, from the first choice at the top to the last. ${wrong} ` +
+      `Blue is your path. Press a column to see it played.${near}`,
+    `${all} 种交错次序，每种一列，从上到下是第一次到最后一次选择。${wrong}蓝色是你的路径。按一列，就播放那一列${near}。`);
 }
 
 // ---- The address ----
