@@ -182,7 +182,7 @@ func (s *service) recorded(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	for _, b := range s.laid() {
 		if b.Acted() {
-			stories = append(stories, b.Replay(s.now()))
+			stories = append(stories, b.Timeline(s.now()))
 		}
 	}
 	isWhole := len(stories) == len(s.laid())

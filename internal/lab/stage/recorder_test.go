@@ -3,10 +3,33 @@ package stage
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/actor"
+	"zklock/internal/wiretap"
 )
+
+// However long clients have polled before an action: a time line begins with the action before it.
+func TestPollsPushNoActionOutOfTheTimeline(t *testing.T) {
+	r := New()
+	waiter := r.Add(0)
+	now := 0
+	tick := func() int { now++; return now }
+	r.Acts(tick(), Action{Do: "lesson"})
+	for range 2 * keptFrames {
+		poll := actor.Frame{Frame: wiretap.Frame{Kind: wiretap.Request, Op: wiretap.GetChildren}}
+		r.Passes(tick, waiter, poll, func() {})
+	}
+	before := tick()
+	r.Acts(before, Action{Do: "kill"})
+
+	story := r.Timeline(tick())
+	require.Len(t, story.Phases, 2)
+	assert.Equal(t, "lesson", story.Phases[0].Action.Do)
+	assert.Equal(t, before-1, story.Phases[1].At, "from the first action to the second")
+	assert.Len(t, r.Replay(tick()).Phases, 1, "to be kept: only what is whole")
+}
 
 // The znode of a client that was killed stays until its session ends. That is no fault of
 // the lock, unless it stays for much longer.

@@ -111,9 +111,18 @@ func (r *Recorder) Acted() bool { return len(r.phases) > 0 }
 // mostPhases is how many phases a story has at most.
 const mostPhases = 30
 
-// Replay returns the last phases as a replay.
-func (r *Recorder) Replay(now int) Replay {
-	phases := r.told(now)
+// Replay returns the last phases of which all frames are kept as a replay.
+func (r *Recorder) Replay(now int) Replay { return r.replay(now, r.told(now)) }
+
+// Timeline returns the last phases as a replay, although not all of their frames may be kept: clients
+// that poll push out the older ones. The states of the clients and the znodes are there anyway.
+func (r *Recorder) Timeline(now int) Replay { return r.replay(now, r.lastPhases()) }
+
+func (r *Recorder) lastPhases() []Phase {
+	return slices.Clone(r.phases[max(0, len(r.phases)-mostPhases):])
+}
+
+func (r *Recorder) replay(now int, phases []Phase) Replay {
 	start := phases[0].At
 	c := cut{start: start, now: now, place: map[int]int{-1: -1}}
 	s := Replay{
@@ -166,7 +175,7 @@ func (r *Recorder) Replay(now int) Replay {
 // told returns the last phases of which all frames are kept. If there are none, it returns one
 // phase that begins with the oldest frame.
 func (r *Recorder) told(now int) []Phase {
-	phases := slices.Clone(r.phases[max(0, len(r.phases)-mostPhases):])
+	phases := r.lastPhases()
 	if r.frames.next == len(r.frames.kept) {
 		return phases
 	}
