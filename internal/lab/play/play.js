@@ -210,8 +210,7 @@ class Board {
     if (past.at === null && !isDragging()) this.stage.story = story;
     story.frames = story.frames.filter((f) => now < f.to);
     if (this.stage.story.past) {
-      const i = past.stories.indexOf(this.stage.story), moment = isDragging() ? this.paused : past.focus?.decides?.[i] ?? past.clock.recorded(i, past.at);
-      this.stage.draw(moment, past.focus?.story === this.stage.story && !past.focus.decides ? past.focus.frame : null);
+      this.stage.draw(isDragging() ? this.paused : this.recorded(), past.focus?.story === this.stage.story && !past.focus.decides ? past.focus.frame : null);
       return false;
     }
     story.awake = story.awake.filter((a) => this.state(a.client) === "waits" && (a.to < 0 || now < a.to)); // a holder need not look
@@ -222,6 +221,12 @@ class Board {
     }
     this.ticks = !isCalm() && story.clients.some((c) => c.beats.length && c.over < 0); // its ring moves or is renewed
     return this.changes.length > 0 || story.frames.some((f) => f.to !== Infinity || now - f.from < 5 * FLIGHT) || story.awake.some((a) => a.to > 0) || story.writes.some((w) => now < w.to);
+  }
+
+  // recorded returns the recorded moment that is shown.
+  recorded() {
+    const i = live().indexOf(this);
+    return past.focus?.decides?.[i] ?? past.clock.recorded(i, past.at);
   }
 
   // hits lays a button over each client that is drawn: it shows what can be done to the client. Tab stops at the chosen
@@ -246,7 +251,8 @@ class Board {
       stage.write();
     }
     this.hits();
-    const last = l && service.course.done === l.tasks.length ? service.course.counts[this.i] : null;
+    const course = later ?? service.course; // later: the picture does not show yet what did the task
+    const last = l && course.done === l.tasks.length ? course.counts[this.i] : null;
     const counters = last?.since === is.counters.since ? last : is.counters; // what the result says, although clients still poll
     for (const name of ["notifications", "requests", "writes", "bytes"]) set(root.querySelector(`[data-count=${name}]`), counters[name].toLocaleString("en"));
     set(root.querySelector("[data-count=action]"), is.counters.action ? actionName(is.counters.action) : "–");
@@ -264,9 +270,12 @@ class Board {
         ...(b.breaks ? [make(is.step ? "a" : "span", is.step ? { href: this.chapter(), target: "_blank" } : {}, say(`The broken promise: ${service.properties[b.breaks].en}.`, `违背的承诺：${service.properties[b.breaks].zh}。`))] : [])))];
     fill(root.querySelector(".banners"), isDragging() ? this.pauseSays() : banners);
     const now = performance.now();
-    const queue = [...this.nodes.values()].filter((n) => there(n, now)).sort((m, n) => m.name.match(/\d*$/)[0] - n.name.match(/\d*$/)[0] || m.from - n.from);
+    const isPast = past.at !== null && stage.story.past, t = isPast ? stage.t : now; // the list is of the moment that is drawn
+    const listed = isPast ? stage.story.nodes : [...this.nodes.values()];
+    const isIn = (i) => inside(isPast ? i < 0 ? "idle" : stateAt(stage.story.clients[i], t) : this.state(i));
+    const queue = listed.filter((n) => there(n, t)).sort((m, n) => m.name.match(/\d*$/)[0] - n.name.match(/\d*$/)[0] || m.from - n.from);
     const ls = root.querySelector(".ls"), lists = (most) => {
-      const shown = queue.slice(0, most).map((n) => make("li", { className: inside(this.state(n.owner)) ? "in" : "" }, brief(n.name), make("b", {}, ` ${n.owner < 0 ? say("of no client here", "不属于这里的任何人") : clientName(n.owner)}`)));
+      const shown = queue.slice(0, most).map((n) => make("li", { className: isIn(n.owner) ? "in" : "" }, brief(n.name), make("b", {}, ` ${n.owner < 0 ? say("of no client here", "不属于这里的任何人") : clientName(n.owner)}`)));
       if (!queue.length) shown.push(make("li", {}, say("empty", "空")));
       if (queue.length > most) shown.push(make("li", { className: "more" }, say(`and ${queue.length - most} more`, `还有 ${queue.length - most} 个`)));
       fill(ls.querySelector("ol"), shown);
@@ -578,12 +587,11 @@ function lesson() {
     side.scrollTop = $("lesson").offsetTop - side.offsetTop + $("lesson").offsetHeight - side.clientHeight; // to the button
     if (course.done === 0) {
       laid = Math.max(0, ...live().flatMap((b) => b.lines()).map((l) => l.at));
-      paused = 0;
+      paused = guessedAt = 0; // a guess about a pause is made anew
+      seenPauses.clear();
       for (const b of live()) b.story.awake = []; // all clients have settled
       shows(null);
     }
-    const { moment } = l.tasks[course.done - 1] ?? {};
-    if (moment) decides(moment);
     if (toDo()?.do && toDo().client >= 0) select(toDo().client);
     if (document.activeElement === document.body) $("lesson").querySelector("[data-guess], button.next")?.focus({ preventScroll: true }); // its button is gone
   }
@@ -623,8 +631,12 @@ const UNKNOWN = "?";
 // hasGuessed reports whether the task can be done: first the reader guesses, or says that he does not know.
 function hasGuessed() {
   const { course, lessons } = service;
-  return lessons[course.lesson - 1].guess.at !== course.done || live().every((_, i) => guesses.get(guessKey(i)));
+  const { guess } = lessons[course.lesson - 1];
+  return guess.at !== course.done || hasChosen() && (guess.kind !== "write" || guessedAt > 0);
 }
+
+// hasChosen reports whether there is a guess for each board.
+const hasChosen = () => live().every((_, i) => guesses.get(guessKey(i)));
 
 // guess asks for a guess about each board, before a task. Beside the result that answers it, it shows
 // the guess and what was measured.
@@ -643,11 +655,17 @@ function guess(at) {
       make("b", { className: kind === "write" && isHarmed(live()[i]) ? "bad" : "" }, guessed(kind, course.measured[i])));
     const field = kind === "number" ? make("input", { type: "number" }) : make("select", {}, new Option(UNKNOWN, ""), ...list.map(([v, words]) => new Option(words, v)));
     for (const [name, v] of Object.entries({ "data-guess": i, min: 0, max: 999, inputmode: "numeric" })) field.setAttribute(name, v);
-    if (isKnown) field.value = value;
+    if (value && value !== UNKNOWN) field.value = value;
+    field.disabled = kind === "write" && hasGuessed();
     return make("label", {}, side(i), " ", field, ...(isKnown && isDragging() && hasAnswer() && guessedAt === pause() ? [answers(i)] : []));
   });
   const unknown = make("button", { type: "button", className: "unknown" }, say("I do not know", "我不知道"));
-  return [make("p", { className: "guesses" }, ...(isOver ? [] : [make("span", { className: "asked" }, say(question)), " "]), ...fields, ...(isOver || kind === "write" && hasGuessed() ? [] : [unknown]))];
+  const final = make("button", { type: "button", className: "final", disabled: !hasChosen() }, say("That is my guess", "就这么猜"));
+  const buttons = kind !== "write" ? [unknown] : hasGuessed() ? [] : [final, unknown];
+  if (kind === "write" && isDragging() && !hasGuessed() && !isLate(pause())) {
+    return [make("p", { className: "guesses" }, say("Drag on, until client 1 holds the lock too.", "继续拖动，直到客户端 1 也持有锁。"))];
+  }
+  return [make("p", { className: "guesses" }, ...(isOver ? [] : [make("span", { className: "asked" }, say(question)), " "]), ...fields, ...(isOver ? [] : buttons))];
 }
 
 // isHarmed reports whether the store has accepted a late write, and has nothing later.
@@ -661,7 +679,8 @@ const stepOf = (i) => say(`step ${live()[i].is.step}`, `第 ${live()[i].is.step}
 // notes keeps a guess; once there is one for each board, the task can be done.
 function notes(board, value) {
   guesses.set(guessKey(board), value);
-  if (isDragging()) guessedAt = pause();
+  const final = document.querySelector("#lesson .final");
+  if (final) final.disabled = !hasChosen();
   const b = document.querySelector("#lesson li.now > button[data-do]");
   if (!b) return;
   b.disabled = !hasGuessed();
@@ -673,8 +692,17 @@ document.addEventListener("input", (e) => e.target.dataset.guess !== undefined &
 document.addEventListener("click", (e) => {
   if (!e.target.closest("button.unknown")) return;
   live().forEach((_, i) => { if (!guesses.get(guessKey(i))) notes(i, UNKNOWN); });
+  if (isDragging()) return settlesGuess();
   document.querySelector("#lesson button.next")?.focus({ preventScroll: true });
 });
+document.addEventListener("click", (e) => e.target.closest("button.final") && settlesGuess());
+
+// settlesGuess ends the guess about a pause: from now on it cannot be changed, and the recorded runs answer it.
+function settlesGuess() {
+  guessedAt = pause();
+  $("until").focus({ preventScroll: true });
+  render();
+}
 
 // task makes an item of the lesson: what the reader has to do and, once that is done, the result. Of the
 // tasks before the last one only the first line is shown.
@@ -689,6 +717,7 @@ function task(t, i, done, seen) {
   for (const [at, s] of (isSame ? seen.slice(0, 1) : seen).entries()) {
     li.append(make("p", { className: "seen" }, isSame ? say(s) : say(`Step ${steps[at]}: ${s.en}`, `第 ${steps[at]} 步：${s.zh}`)));
   }
+  if (done && t.moment) li.append(button({ do: "moment", moment: t.moment }, say("See the decisive moment again", "再看一次起决定作用的时刻")));
   return li;
 }
 
@@ -868,6 +897,7 @@ function shows(at, focus = null) {
   timeline();
   drawStrips();
   resize();
+  soon(); // the list of the znodes is of the same moment
 }
 
 // RECALLS is how many milliseconds the strips may be behind.
@@ -876,6 +906,11 @@ const RECALLS = 700;
 // strips draws the time of a lesson below its boards.
 let again = 0; // the timer after which it does so once more
 function strips() {
+  const canvases = $("strips").children;
+  if (!isSet()) past.lesson = 0; // what was recorded belongs to the lesson before
+  const isBlank = !isDragging() && past.lesson !== service.course.lesson;
+  $("strips").classList.toggle("blank", isBlank);
+  if (isBlank) for (const [i, canvas] of [...canvases].entries()) canvas.hidden = i >= live().length;
   if ($("strips").hidden || !isSet()) return;
   const now = performance.now(), rest = past.asked + RECALLS - now;
   const isOld = past.at === null && past.of !== happened();
@@ -883,7 +918,7 @@ function strips() {
   if (isOld || isWaiting()) again = setTimeout(soon, rest > 0 ? rest : RECALLS);
   if (isOld && rest <= 0) {
     past.asked = now;
-    recall().then(drawStrips, () => {}); // the service has ended, and the page says so
+    recall().then(strips, () => {}); // the service has ended, and the page says so
   }
   drawStrips();
 }
@@ -994,7 +1029,10 @@ const hasAnswer = () => hasGuessed() && paused >= pause() + TAIL;
 // pauseSays says below a board what its drawing shows.
 Board.prototype.pauseSays = function () {
   const [before, during, after] = recordedPause()[live().indexOf(this)].phases, { sum } = hasAnswer() ? after : paused >= pause() ? during : before;
-  return [make("p", { className: "note" }, make("span", { className: "whose" }, say(`Step ${this.is.step}: `, `第 ${this.is.step} 步：`)), say(sum))];
+  const isLost = sum === after.sum && this.stage.kept().value?.late; // as the store in the drawing
+  return [make("p", { className: isLost ? "" : "note" },
+    make("span", { className: "whose" }, say(`Step ${this.is.step}: `, `第 ${this.is.step} 步：`)),
+    ...(isLost ? [make("strong", {}, say("Client 1's value is lost. ", "客户端 1 写入的值丢失了。"))] : []), say(sum))];
 };
 
 // answers says beside a guess about this pause whether it was right.
@@ -1003,10 +1041,12 @@ function answers(i) {
   return make("b", { className: isRight ? "" : "bad" }, isRight ? " ✓" : say(` recorded: ${guessed("write", ok)}`, ` 录得：${guessed("write", ok)}`));
 }
 
+// isLate reports whether the write comes too late after a pause of so many seconds.
+const isLate = (seconds) => recordedPause(seconds).every(({ writes }) => writes.at(-1).late);
+
 // change asks where the answer changes. It says so once the answers on both sides of it have been shown.
 function change() {
   const seen = [...seenPauses];
-  const isLate = (seconds) => recordedPause(seconds).every(({ writes }) => writes.at(-1).late);
   let last = Number($("until").min); // the longest pause that is in time
   while (!isLate(last + 1)) last++;
   const isFound = seen.some((seconds) => seconds <= last) && seen.some((seconds) => seconds > last);
@@ -1053,8 +1093,12 @@ function timeline() {
   for (const b of live()) {
     const band = b.root.querySelector(".again");
     band.hidden = !isPast;
-    set(band.querySelector("span"), past.focus?.decides ? say("Shown again: the decisive moment.", "回放：起决定作用的时刻。")
-      : say("Shown again: an earlier moment.", "回放：之前的某个时刻。"));
+    if (!isPast) continue;
+    const { phases } = past.stories[live().indexOf(b)], zero = (phases[1] ?? phases[0]).at; // as on the strip
+    const seconds = ((b.recorded() - zero) / SECOND).toFixed(1);
+    set(band.querySelector("span"), past.focus?.decides
+      ? say(`Shown again, at ${seconds} s: the decisive moment.`, `回放第 ${seconds} 秒：起决定作用的时刻。`)
+      : say(`Shown again, at ${seconds} s: an earlier moment.`, `回放第 ${seconds} 秒：之前的某个时刻。`));
   }
   const phase = isPast && past.stories[0].phases[past.clock.phaseAt(past.at)];
   const { focus } = past, place = focus && past.stories.indexOf(focus.story);
@@ -1108,6 +1152,7 @@ function press(b) {
   const { do: what, n, task, pace, fault, client, choose, board } = b.dataset;
   if (choose === undefined && what !== "lessons") aim = null; // from here the reader goes on, and catchUp ends
   if (choose === undefined && past.at !== null) shows(null);
+  if (what === "moment") return decides(b.dataset.moment);
   if (what === "herd") {
     isHerd = !isHerd;
     return soon();

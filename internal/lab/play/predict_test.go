@@ -36,7 +36,9 @@ func TestAGuessInABrowser(t *testing.T) {
 	w.Contains("#lesson .guesses", "Step 3: you guessed 7, measured: 10")
 	w.Contains("#lesson .guesses", "Step 4: you guessed 1 ✓, measured: 1")
 
-	// The decisive moment is drawn on both boards.
+	// The decisive moment can be drawn again on both boards. Until then the picture is of now.
+	assert.True(t, browser.Evaluate[bool](w.Browser, `past.at === null`))
+	w.press("#lesson [data-do=moment]")
 	w.Until(`Boolean(past.focus?.decides) && boards.every((b) => b.stage.story.past)`)
 	told := `boards.map((b) => b.stage.flying().some((f) => f.kind === NOTIFICATION))`
 	assert.Equal(t, []bool{true, true}, browser.Evaluate[[]bool](w.Browser, told), "notifications on their way")
