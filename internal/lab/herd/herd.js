@@ -3,8 +3,8 @@
 
 // showHerd builds all of it in root. crowds are those that were recorded, the smallest first. It returns
 // what the page needs: add shows another crowd, isSeen reports whether the reader has drawn his line. It
-// calls told when he has.
-function showHerd(root, crowds, told = () => {}) {
+// calls told when he has. While isLarge is true, the chart in which he draws is large.
+function showHerd(root, crowds, told = () => {}, isLarge = () => false) {
   const NAMES = [text("Step 3", "第 3 步"), text("Step 4", "第 4 步")], COLOURS = ["notification", "request"];
   const SHOWN = 3000; // milliseconds that the slower of two releases is shown
   const EDGE = 4; // pixels around a field, for the ring
@@ -18,9 +18,10 @@ function showHerd(root, crowds, told = () => {}) {
   const ask = element("p", { className: "herd-ask" }), answer = element("p", { className: "herd-answer" }), chart = element("div", { className: "herd-chart" });
   const reveal = element("button", { type: "button", className: "herd-reveal" }), unsure = element("button", { type: "button" });
   const sizes = element("div", { className: "herd-sizes" });
-  const fields = NAMES.map(() => {
+  const fields = NAMES.map((_, at) => {
     const title = element("b"), canvas = element("canvas"), bar = element("span", { className: "herd-bar" }, element("i")), counts = element("p");
     canvas.setAttribute("role", "img");
+    bar.firstChild.style.background = `var(--${COLOURS[at]})`;
     return { title, canvas, bar: bar.firstChild, counts, root: element("div", { className: "herd-field" }, title, canvas, bar, counts) };
   });
   const both = element("div", { className: "herd-fields" }, ...fields.map((f) => f.root));
@@ -30,27 +31,43 @@ function showHerd(root, crowds, told = () => {}) {
 
   // ---- The chart, on two logarithmic axes ----
 
-  const X = [46, 300], Y = [150, 10], least = 2, most = 8; // powers of ten on the y axis
-  const x = (n) => X[0] + (X[1] - X[0]) * Math.log(n / crowds[0].waiters) / Math.log(largest / crowds[0].waiters);
-  const y = (bytes) => Y[0] + (Y[1] - Y[0]) * (Math.log10(Math.max(100, bytes)) - least) / (most - least);
-  const bytesAt = (at) => Math.round(10 ** (least + (most - least) * (at - Y[0]) / (Y[1] - Y[0])));
+  const SMALL = { box: [-12, 0, 336, 172], X: [46, 300], Y: [150, 10] }, LARGE = { box: [0, 0, 880, 470], X: [92, 840], Y: [400, 16] };
+  const size = () => isLarge() && !seen ? LARGE : SMALL;
+  const least = 2, most = 8; // powers of ten on the y axis
+  const x = (n) => {
+    const { X } = size();
+    return X[0] + (X[1] - X[0]) * Math.log(n / crowds[0].waiters) / Math.log(largest / crowds[0].waiters);
+  };
+  const y = (bytes) => {
+    const { Y } = size();
+    return Y[0] + (Y[1] - Y[0]) * (Math.log10(Math.max(100, bytes)) - least) / (most - least);
+  };
+  const bytesAt = (at) => {
+    const { Y } = size();
+    return Math.round(10 ** (least + (most - least) * (at - Y[0]) / (Y[1] - Y[0])));
+  };
   const UNITS = { 2: "100 B", 4: "10 kB", 6: "1 MB", 8: "100 MB" };
 
   function plot() {
+    const { box, X, Y } = size(), isWide = size() === LARGE;
     const line = (points, style) => points.length ? `<polyline fill="none" ${style} points="${points.map(([n, bytes]) => `${x(n)},${y(bytes)}`).join(" ")}"/>` : "";
     const mine = crowds.map((c, i) => [c.waiters, drawn[i]]).filter(([, bytes]) => bytes > 0);
     const measured = [...crowds, ...(crowds.includes(crowd) ? [] : [crowd])].sort((a, b) => a.waiters - b.waiters).filter((c) => c.waiters >= crowds[0].waiters);
-    const marks = Object.entries(UNITS).map(([p, words]) => `<text x="42" y="${y(10 ** p) + 4}" text-anchor="end">${words}</text><path d="M46 ${y(10 ** p)}H300"/>`).join("");
-    const columns = crowds.map((c, i) => `<path d="M${x(c.waiters)} 10V150"/><text x="${x(c.waiters)}" y="165" text-anchor="middle">${number(c.waiters)}</text>`
+    const marks = Object.entries(UNITS).map(([p, words]) => `<text x="${X[0] - 4}" y="${y(10 ** p) + 4}" text-anchor="end">${words}</text><path d="M${X[0]} ${y(10 ** p)}H${X[1]}"/>`).join("");
+    const columns = crowds.map((c, i) => `<path d="M${x(c.waiters)} ${Y[1]}V${Y[0]}"/><text x="${x(c.waiters)}" y="${Y[0] + (isWide ? 22 : 15)}" text-anchor="middle">${number(c.waiters)}</text>`
       + (i && !seen ? `<circle class="handle" data-column="${i}" tabindex="0" role="slider" aria-valuemin="100" aria-valuemax="100000000" aria-valuenow="${drawn[i]}"
-        aria-label="${say(`bytes with ${c.waiters} waiting`, `${c.waiters} 个在等时的字节数`)}" cx="${x(c.waiters)}" cy="${y(drawn[i] || drawn[0])}" r="6"/>` : "")).join("");
+        aria-label="${say(`bytes with ${c.waiters} waiting`, `${c.waiters} 个在等时的字节数`)}" cx="${x(c.waiters)}" cy="${y(drawn[i] || drawn[0])}" r="${isWide ? 10 : 6}"/>` : "")).join("");
     const lines = seen && at >= end() ? NAMES.map((name, i) => line(measured.map((c) => [c.waiters, c.releases[i].bytes]), `stroke="var(--${COLOURS[i]})" stroke-width="2.5"`)
       + measured.map((c) => `<circle r="3.5" fill="var(--${COLOURS[i]})" cx="${x(c.waiters)}" cy="${y(c.releases[i].bytes)}"/>`).join("")
-      + `<text x="296" y="${y(crowds.at(-1).releases[i].bytes) - 8}" text-anchor="end" style="fill:var(--${COLOURS[i]})">${say(name)}</text>`).join("") : "";
+      + `<text x="${X[1] - 4}" y="${y(crowds.at(-1).releases[i].bytes) - 8}" text-anchor="end" style="fill:var(--${COLOURS[i]})">${say(name)}</text>`).join("") : "";
+    const middle = Math.floor(crowds.length / 2); // where the reader's own line is named
+    const you = seen && mine.length > 1 ? `<text x="${x(crowds[middle].waiters) + 4}" y="${y(drawn[middle]) + 14}">${say("you", "你")}</text>` : "";
+    const titles = !isWide ? "" : `<text x="${(X[0] + X[1]) / 2}" y="${Y[0] + 50}" text-anchor="middle">${say("clients waiting", "等待的客户端")}</text>`
+      + `<text transform="translate(18 ${(Y[0] + Y[1]) / 2}) rotate(-90)" text-anchor="middle">${say("bytes per release", "每次释放的字节数")}</text>`;
     const focus = chart.contains(document.activeElement) ? document.activeElement.dataset.column : null;
-    chart.innerHTML = `<svg viewBox="-12 0 336 172" role="group" aria-label="${say("bytes for one release, by the clients that wait", "一次释放的字节数，随等待的客户端数而变化")}">${marks}${columns}`
+    chart.innerHTML = `<svg viewBox="${box.join(" ")}" role="group" aria-label="${say("bytes for one release, by the clients that wait", "一次释放的字节数，随等待的客户端数而变化")}">${marks}${columns}${titles}`
       + `<circle r="4" fill="var(--${COLOURS[0]})" cx="${x(crowds[0].waiters)}" cy="${y(crowds[0].releases[0].bytes)}"/>`
-      + line(mine.length > 1 ? mine : [], `class="mine" stroke="var(--ink)" stroke-width="2" stroke-dasharray="5 4"`) + lines + "</svg>";
+      + line(mine.length > 1 ? mine : [], `class="mine" stroke="var(--ink)" stroke-width="2" stroke-dasharray="5 4"`) + you + lines + "</svg>";
     if (focus) chart.querySelector(`[data-column="${focus}"]`)?.focus();
   }
 
@@ -69,9 +86,10 @@ function showHerd(root, crowds, told = () => {}) {
   }
   function point(e) {
     if (e.buttons !== 1 || seen) return;
-    const box = chart.firstChild.getBoundingClientRect(), px = (e.clientX - box.x) * 336 / box.width - 12, py = (e.clientY - box.y) * 172 / box.height;
+    const place = chart.firstChild.getBoundingClientRect(), { box: [left, , width, height], Y } = size();
+    const px = (e.clientX - place.x) * width / place.width + left, py = (e.clientY - place.y) * height / place.height;
     const near = crowds.map((c, i) => [Math.abs(x(c.waiters) - px), i]).sort((a, b) => a[0] - b[0])[0][1];
-    draws(near, bytesAt(Math.min(150, Math.max(10, py))));
+    draws(near, bytesAt(Math.min(Y[0], Math.max(Y[1], py))));
   }
   chart.onpointerdown = chart.onpointermove = point;
   chart.onkeydown = (e) => {
@@ -177,7 +195,7 @@ function showHerd(root, crowds, told = () => {}) {
   }
   reveal.onclick = unsure.onclick = shows;
   addEventListener("language", write);
-  addEventListener("resize", paint);
+  addEventListener("resize", () => { plot(); paint(); });
   new ResizeObserver(paint).observe(root);
   write();
   return { add: release, fields, drawn, isSeen: () => seen };
