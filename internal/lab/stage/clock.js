@@ -13,8 +13,9 @@ function ready(story) {
 const REST = 1500; // milliseconds after each phase, for reading its summary
 
 // clock lays out the phases of the stories shown, in milliseconds of the show. A moment of the show is, in each story,
-// as long after the beginning of the phase: a second is as wide in one strip as in the other. With isEven the show takes as
-// long as the record, and at least so many milliseconds; only the time between the phases is left out.
+// as long after the beginning of the phase: a second is as wide in one strip as in the other. With isEven
+// the show takes as long as the record, and at least so many milliseconds; only the time between the phases
+// is left out.
 function clock(stories, isEven = false, least = 0) {
   const phases = [];
   let at = 0;
@@ -31,7 +32,8 @@ function clock(stories, isEven = false, least = 0) {
     // recorded returns the moment of story i at a moment of the show.
     recorded(i, now) {
       const p = this.phaseAt(now), of = stories[i].phases[p];
-      return of ? Math.min(of.over, of.at + phases[p].times.unbend((now - phases[p].at) / phases[p].slow)) : stories[i].end;
+      if (!of) return stories[i].end;
+      return Math.min(of.over, of.at + phases[p].times.unbend((now - phases[p].at) / phases[p].slow));
     },
     // shown returns the moment of the show for a recorded moment of story i.
     shown(i, t) {
@@ -46,12 +48,13 @@ function clock(stories, isEven = false, least = 0) {
   };
 }
 
-// bend cuts the idle times of a phase short: the length of a gap of more than 0.3 ms, in which nothing happens in any of
-// the stories, grows only with its logarithm. With isEven it cuts nothing.
+// bend cuts the idle times of a phase short: the length of a gap of more than 0.3 ms, in which nothing
+// happens in any of the stories, grows only with its logarithm. With isEven it cuts nothing.
 function bend(stories, p, isEven) {
   const times = new Set([0]);
   for (const story of stories) {
-    const phase = story.phases[p], has = (t) => { if (t > phase.at && t < phase.over && !isEven) times.add(t - phase.at); };
+    const phase = story.phases[p];
+    const has = (t) => { if (t > phase.at && t < phase.over && !isEven) times.add(t - phase.at); };
     times.add(Math.max(1, phase.over - phase.at));
     for (const x of [...story.frames, ...story.writes, ...story.nodes]) [x.from, x.to].forEach(has);
     for (const c of story.clients) for (const m of c.states) has(m.at);

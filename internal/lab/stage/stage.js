@@ -140,7 +140,8 @@ class Stage {
     this.color = Object.fromEntries(["ink", "soft", "paper", "line", "request", "reply", "notification", "holder", "bad", "awake"]
       .map((name) => [name, style.getPropertyValue("--" + name).trim()]));
     const { length: clients } = this.story.clients, areTwo = clients === 2 && this.story.slots === 4; // see at
-    this.foot = this.story.stored ? Math.min(box.height * 0.3, Math.max(64, box.height * 0.15)) : 0; // the store's height, at the bottom
+    // The store's height, at the bottom.
+    this.foot = this.story.stored ? Math.min(box.height * 0.3, Math.max(64, box.height * 0.15) + 12) : 0;
     const room = box.height - this.foot;
     // Two clients are at the top: only the ring is below them.
     const side = areTwo ? Math.min(box.width * 0.9, room * 1.6) : Math.min(box.width, room);
@@ -305,7 +306,8 @@ class Stage {
   pendingWrite(i) {
     const { x, y } = this.clientAt(i), { token } = this.story.clients[i];
     const name = this.tiny && token ? "" : say(" write", " 写");
-    this.writeChip({ x: Math.max(x - this.dot, (this.tiny ? 34 : 62) * this.scale), y: y + this.dot * 2 + 16 * this.scale }, `❚❚${name}${token ? " " + tokenName(token) : ""}`, this.color.soft);
+    const p = { x: Math.max(x - this.dot, (this.tiny ? 34 : 62) * this.scale), y: y + this.dot * 2 + 28 * this.scale };
+    this.writeChip(p, `❚❚${name}${token ? " " + tokenName(token) : ""}`, this.color.soft);
   }
 
   // refusedWrite draws a write that has bounced off the store: its chip stays there, hollow.
@@ -478,7 +480,9 @@ class Stage {
     ink.strokeStyle = held ? color.holder : color.ink;
     ink.lineWidth = 1.5;
     ink.stroke();
-    if (!this.isCrowd) this.text(number(n) + (this.isTagged && tag(n) ? "·" + tag(n) : ""), p.x, p.y + 1, held ? color.paper : color.ink, this.tiny && !this.isTagged ? 9 : this.small ? 11 : 13, "600");
+    const words = number(n) + (this.isTagged && tag(n) ? "·" + tag(n) : "");
+    const large = this.small ? 12 : 14, size = !this.tiny ? large : this.isTagged ? 11 : 9;
+    if (!this.isCrowd) this.text(words, p.x, p.y + 1, held ? color.paper : color.ink, size, "600");
   }
 
   client(c, i, awake) {
@@ -517,14 +521,23 @@ class Stage {
     if (id) this.text(id, p.x, p.y + size * 0.5, holds ? color.paper : color.ink, 11);
     if (!this.many) this.text(initial, p.x, p.y + (id ? -size * 0.25 : 1), holds ? color.paper : is === "idle" ? color.soft : color.ink, this.tiny ? 10 : this.small ? 12 : 14, "600");
     const believes = holds && bad && !trouble(is);
-    let words = believes ? say("believes it holds", "以为自己持有") : awake && !holds ? say("waits, awake", "等待，醒着") : is === "idle" ? "" : BRIEFLY[is] && !(owns && STILL_HOLDS[is]) && (this.tiny || this.story.clients.length > 3) ? say(BRIEFLY[is]) : stateName(is, owns);
-    if (this.isCrowd && is === "waits" && !awake) words = ""; // all of them wait, and there is no room
+    const isMany = this.story.clients.length > 6; // there is no room for long names
+    const awaken = isMany ? say("awake", "醒着") : say("waits, awake", "等待，醒着");
+    let words = believes ? say("believes it holds", "以为自己持有") : awake && !holds ? awaken : is === "idle" ? "" : BRIEFLY[is] && !(owns && STILL_HOLDS[is]) && (this.tiny || this.story.clients.length > 3) ? say(BRIEFLY[is]) : stateName(is, owns);
+    if (isMany && is === "waits" && !awake) words = ""; // nearly all of them wait
+    const role = this.story.roles?.[i]; // what it wants; a lock that does not learn that has it in grey
+    if (role) {
+      const isKnown = this.story.step === "6", beside = size + (this.tiny ? 5 : 9) * this.scale;
+      const fill = isKnown ? color.ink : color.soft, weight = isKnown ? "700" : "400";
+      this.text(role, p.x - beside * 0.9, p.y - beside * 0.75, fill, this.tiny ? 11 : 14, weight);
+    }
     if (short.length > 2) words = say(c.name) + (words && ", " + words);
     if (!words) return;
     const below = p.y >= this.middle.y - 1;
     const y = p.y + (below ? 1 : -1) * (size + (this.tiny ? 13 : this.small ? 17 : 20) * this.scale);
-    const half = words.length * (this.tiny ? 2.9 : 3.4) * this.scale, edge = this.middle.x * 2;
-    this.text(words, Math.min(edge - half - 2, Math.max(half + 2, p.x)), y, bad ? color.bad : holds ? color.holder : color.soft, this.tiny ? 10 : 12, holds || bad || awake ? "700" : "400");
+    const half = words.length * (this.tiny ? 2.9 : 4) * this.scale, edge = this.middle.x * 2;
+    const fill = bad ? color.bad : holds ? color.holder : color.soft, weight = holds || bad || awake ? "700" : "400";
+    this.text(words, Math.min(edge - half - 2, Math.max(half + 2, p.x)), y, fill, this.tiny ? 10 : 14, weight);
   }
 
   // frame draws a frame on its way. A request is an arrow, a reply is a disc, and a notification is
@@ -538,8 +551,9 @@ class Stage {
     if (f.lost) share = Math.min(share, 0.5);
     f.isGone = f.lost && share === 0.5; // it is lost half way, and not before
     const side = f.kind === REQUEST ? 1 : -1, length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
-    // The sign of a lost frame must not cover the znode's number.
-    const shift = (this.many ? 0 : f.lost ? this.chip().w / 2 + 5 : 7) * side;
+    // The signs of a lost frame and of a notification must not cover the znode's number.
+    const isTold = f.kind === NOTIFICATION, aside = this.isCrowd || this.tiny ? 7 : 7 + 14 * this.scale;
+    const shift = (this.many ? 0 : f.lost ? this.chip().w / 2 + 5 : isTold ? aside : this.tiny ? 7 : 11) * side;
     const p = { x: a.x + (b.x - a.x) * share + shift * Math.abs(b.y - a.y) / length, y: a.y + (b.y - a.y) * share + shift * Math.abs(b.x - a.x) / length };
     const size = this.many ? 2.2 : this.tiny ? 4.5 : this.small ? 6 : 8 * this.scale;
     f.is = p;
@@ -589,7 +603,7 @@ class Stage {
   // and the drawing is not tiny, it writes them anyway.
   label(words, p, isFocus) {
     const { ink, color } = this;
-    const size = this.tiny ? 10 : this.small ? 11 : 12;
+    const size = this.tiny ? 10 : 13;
     ink.font = `600 ${size * this.scale}px system-ui, "DejaVu Sans", sans-serif`;
     const w = ink.measureText(words).width + 8;
     const shift = p.x > this.middle.x + 20 ? -11 - w / 2 : 11 + w / 2, hub = this.radius.hub; // towards the middle

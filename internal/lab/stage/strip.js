@@ -3,7 +3,7 @@
 
 // STRIP is the room for the names of the lanes, which are shorter on a phone, the margin on the right,
 // the height of the axis, and the least height of a lane whose text can be read.
-const STRIP = { left: (canvas) => isShort(canvas) ? 46 : 84, right: 6, axis: 15, lane: 15 };
+const STRIP = { left: (canvas) => isShort(canvas) ? 46 : 96, right: 6, axis: 17, lane: 15 };
 const isShort = (canvas) => canvas.clientWidth < 300;
 const wide = (canvas) => canvas.clientWidth - STRIP.left(canvas) - STRIP.right;
 
@@ -14,39 +14,47 @@ const shareAt = (canvas, { offsetX }) => (offsetX - STRIP.left(canvas)) / wide(c
 const lanesOf = (story) => story.clients.length + (story.stored ? 3 : 1);
 const stripHeight = (story) => STRIP.lane * lanesOf(story) + STRIP.axis;
 
-// SECONDS are the moments that the axis may name.
-const SECONDS = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 60, 120, 300, 600, 1800, 3600];
-
 // drawStrip draws a story on a canvas. x returns where a moment of the story is, from 0 to 1; at is the
 // place of the hairline, and ticks are those of the reader's actions. The seconds count from the moment zero: the
-// first action, if nothing else is said. With isHandle the hairline is the end of the first client's pause, to be dragged. It
-// returns what it has drawn.
+// first action, if nothing else is said. With isHandle the hairline is the end of the first client's pause,
+// to be dragged. It returns what it has drawn.
 function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story.phases[0]).at, isHandle = false) {
-  const { clientWidth: width, clientHeight: height } = canvas, ratio = devicePixelRatio || 1, ink = canvas.getContext("2d");
+  const { clientWidth: width, clientHeight: height } = canvas, ratio = devicePixelRatio || 1;
+  const ink = canvas.getContext("2d");
   canvas.width = width * ratio;
   canvas.height = height * ratio;
   ink.scale(ratio, ratio);
-  const style = getComputedStyle(document.documentElement), color = (name) => style.getPropertyValue("--" + name).trim();
-  const gutter = STRIP.left(canvas), room = wide(canvas), lane = (height - STRIP.axis) / lanesOf(story), band = Math.min(14, lane * 0.72);
+  const style = getComputedStyle(document.documentElement);
+  const color = (name) => style.getPropertyValue("--" + name).trim();
+  const gutter = STRIP.left(canvas), room = wide(canvas);
+  const lane = (height - STRIP.axis) / lanesOf(story), band = Math.min(14, lane * 0.72);
   const px = (t) => gutter + room * Math.min(1, Math.max(0, x(t))), py = (i) => lane * (i + 0.5);
   const named = (long, short) => isShort(canvas) ? short : long;
+  const size = lane < 19 || isShort(canvas) ? 12 : 14;
   const write = (words, left, y, fill, weight = "400", align = "left") => {
-    ink.font = `${weight} 12px system-ui, "DejaVu Sans", sans-serif`;
+    ink.font = `${weight} ${size}px system-ui, "DejaVu Sans", sans-serif`;
     ink.textAlign = align;
     ink.textBaseline = "middle";
     ink.fillStyle = fill;
     ink.fillText(words, left, y + 1);
   };
-  const box = (from, to, i, fill) => { ink.fillStyle = fill; ink.fillRect(px(from), py(i) - band / 2, Math.max(1.5, px(to) - px(from)), band); };
+  const box = (from, to, i, fill) => {
+    ink.fillStyle = fill;
+    ink.fillRect(px(from), py(i) - band / 2, Math.max(1.5, px(to) - px(from)), band);
+  };
   ink.fillStyle = color("line");
   for (const tick of ticks) ink.fillRect(gutter + room * tick, 0, 1, height - STRIP.axis);
   const { end } = story, server = story.clients.length;
-  const drawn = { now: px(end), belief: [], both: [], pauses: [], sessions: [], left: [], says: [], lost: [], writes: [], tokens: [], seconds: [] };
+  const drawn = { now: px(end), belief: [], both: [], pauses: [], sessions: [], left: [], says: [], lost: [],
+    writes: [], tokens: [], seconds: [] };
 
   // The axis. A moment after the end, or in a time that is left out, has no place of its own.
-  for (const second of SECONDS) {
-    const t = zero + second * 1e6, left = px(t), hasPlace = x(t) >= 0 && x(t) <= 1 && x(t) > x(t - 1e5) && (t <= end || x(t) !== x(end));
-    const isFree = !drawn.seconds.length || left - drawn.seconds.at(-1).left >= 24;
+  const last = Math.ceil((end - zero) / 1e6) + 12; // a strip may be longer than its story
+  for (let second = 0; second <= last; second++) {
+    const t = zero + second * 1e6, left = px(t);
+    const isLeftOut = x(t) === x(t - 1e5) || t > end && x(t) === x(end);
+    const hasPlace = x(t) >= 0 && x(t) <= 1 && !isLeftOut;
+    const isFree = !drawn.seconds.length || left - drawn.seconds.at(-1).left >= 26;
     if (!hasPlace || !isFree || left > width - 12) continue;
     drawn.seconds.push({ second, left });
     write(second ? String(second) : say("0 s", "0 秒"), left, height - STRIP.axis / 2, color("soft"), "400", "center");
@@ -96,7 +104,8 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
   // Two that believe at once: hatched.
   const times = [...new Set(story.clients.flatMap((c) => c.states.map((s) => s.at)))].sort((a, b) => a - b);
   times.forEach((from, k) => {
-    const to = times[k + 1] ?? end, who = story.clients.flatMap((c, i) => { const is = stateAt(c, from); return inside(is) && is !== "reads" ? [i] : []; });
+    const believes = (is) => inside(is) && is !== "reads";
+    const to = times[k + 1] ?? end, who = story.clients.flatMap((c, i) => believes(stateAt(c, from)) ? [i] : []);
     if (who.length < 2) return;
     drawn.both.push(who.join());
     for (const i of who) {
@@ -106,14 +115,18 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
       ink.clip();
       ink.strokeStyle = color("bad");
       ink.lineWidth = 3;
-      for (let left = px(from) - band; left < px(to); left += 8) line(ink, { x: left, y: py(i) + band / 2 }, { x: left + band, y: py(i) - band / 2 });
+      for (let left = px(from) - band; left < px(to); left += 8) {
+        line(ink, { x: left, y: py(i) + band / 2 }, { x: left + band, y: py(i) - band / 2 });
+      }
       ink.restore();
     }
   });
 
   // What the server says: the client whose znode is the first.
   write(named(say("server says", "服务器认为"), say("server", "服务器")), 4, py(server), color("ink"));
-  const first = (t) => story.nodes.filter((n) => there(n, t)).sort((m, n) => (m.name.match(/\d+$/)?.[0] ?? 0) - (n.name.match(/\d+$/)?.[0] ?? 0))[0]?.owner ?? -1;
+  const place = (n) => n.name.match(/\d+$/)?.[0] ?? 0;
+  const queue = (t) => story.nodes.filter((n) => there(n, t)).sort((m, n) => place(m) - place(n));
+  const first = (t) => queue(t)[0]?.owner ?? -1;
   const changes = [...new Set(story.nodes.flatMap((n) => [n.from, n.to]).filter((t) => t >= 0))].sort((a, b) => a - b);
   for (let k = 0; k < changes.length; k++) {
     const owner = first(changes[k]), from = changes[k];
@@ -122,7 +135,8 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
     const to = changes[k + 1] ?? end;
     drawn.says.push(owner);
     box(from, to, server, color("soft"));
-    if (px(to) - px(from) > 14) write(String(owner), (px(from) + px(to)) / 2, py(server), color("paper"), "700", "center");
+    const middle = (px(from) + px(to)) / 2;
+    if (px(to) - px(from) > 14) write(String(owner), middle, py(server), color("paper"), "700", "center");
   }
 
   // The store: whose value it has. A refused write bounces off. The lane above it has the token of each write.
@@ -143,14 +157,19 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
       line(ink, { x: px(w.from), y: py(w.client) }, { x: px(w.from), y: top - (w.ok ? 0 : 3) });
       if (w.ok) arrowhead(ink, { x: px(w.from), y: top - 6 }, { x: px(w.from), y: top }, 6);
     }
-    ink.font = '700 12px system-ui, "DejaVu Sans", sans-serif';
+    ink.font = `700 ${size}px system-ui, "DejaVu Sans", sans-serif`;
     drawn.tokens = story.writes.map((w) => {
-      const words = w.token ? tokenName(w.token) : say("none", "无"), size = ink.measureText(words).width + 6;
-      return { words, size, left: px(w.from) - size / 2, fill: color(!w.token ? "soft" : w.late ? "bad" : "request") };
+      const words = w.token ? tokenName(w.token) : say("none", "无"), width = ink.measureText(words).width + 6;
+      const fill = color(!w.token ? "soft" : w.late ? "bad" : "request");
+      return { words, size: width, left: px(w.from) - width / 2, fill };
     });
     const { tokens } = drawn; // side by side, and within the strip
-    tokens.forEach((token, k) => { token.left = Math.max(token.left, k ? tokens[k - 1].left + tokens[k - 1].size + 2 : gutter); });
-    tokens.toReversed().forEach((token, k, all) => { token.left = Math.min(token.left, (k ? all[k - 1].left - 2 : width) - token.size); });
+    tokens.forEach((token, k) => {
+      token.left = Math.max(token.left, k ? tokens[k - 1].left + tokens[k - 1].size + 2 : gutter);
+    });
+    tokens.toReversed().forEach((token, k, all) => {
+      token.left = Math.min(token.left, (k ? all[k - 1].left - 2 : width) - token.size);
+    });
   }
 
   ink.fillStyle = color("ink");
@@ -171,6 +190,7 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
     ink.fillRect(left, py(server + 1) - lane / 2 + 1, size, lane - 2);
     write(words, left + size / 2, py(server + 1), color("paper"), "700", "center");
   }
-  if (story.stored) for (const w of story.writes) if (!w.ok) cross(ink, { x: px(w.from), y: py(server + 2) - band / 2 }, 7, color("bad"));
+  const refused = story.stored ? story.writes.filter((w) => !w.ok) : [];
+  for (const w of refused) cross(ink, { x: px(w.from), y: py(server + 2) - band / 2 }, 7, color("bad"));
   return drawn;
 }
