@@ -26,9 +26,10 @@ type lesson struct {
 	// Untold is the name of the lock on the right until the guess is answered. Its own name would answer it.
 	Untold lang.Text `json:"untold"`
 
+	Readers []int `json:"readers"` // the clients that only read, where the lock has readers; null: no lesson about that
+
 	left, right string
 	clients     int
-	readers     []int    // the clients that only read, where the lock has readers
 	moves       []string // the first commands: for client 0, client 1 and so on, in turn
 	scene       []string // the states of the clients after these moves: then the first task appears
 	pace        string   // of the wire, from then on
@@ -325,7 +326,7 @@ var lessons = []lesson{
 		left:    "5",
 		right:   "6",
 		clients: 6,
-		readers: []int{0, 1, 2, 4, 5},
+		Readers: []int{0, 1, 2, 4, 5},
 		scene:   slices.Repeat([]string{"idle"}, 6),
 		pace:    real,
 		Calm:    true,
@@ -461,7 +462,7 @@ func (c *client) asks(do string) string {
 	c.mu.Lock()
 	n := c.course.Lesson
 	c.mu.Unlock()
-	isReader := n > 0 && slices.Contains(lessons[n-1].readers, c.Number)
+	isReader := n > 0 && slices.Contains(lessons[n-1].Readers, c.Number)
 	if do == "lock" && isReader && c.Reads {
 		return "read"
 	}

@@ -53,8 +53,8 @@ class LiveStage extends Stage {
   // ring draws a client's session, unless the lesson is about something else.
   ring(...all) { if (!isCalm()) super.ring(...all); }
 
-  // over reports whether a frame is drawn over the znodes, as a held frame is.
-  over(f) { return this.story.past || f.to === Infinity; }
+  // over reports whether a frame is drawn over the znodes: a request, which a znode would hide, and a held frame.
+  over(f) { return this.story.past || f.kind === REQUEST || f.to === Infinity; }
 
   // along returns how much of its way a frame has gone, from 0 to 1. A frame that is held on the wire
   // stops on the way.
@@ -161,6 +161,7 @@ class Board {
     for (const all of [this.nodes, this.watches]) for (const [i, x] of all) if (x.to >= 0 && x.to <= now) all.delete(i);
     story.clients = this.clients;
     story.servers = service.servers;
+    story.roles = roles();
     story.slots = 2 * this.clients.length;
     story.nodes = [...this.nodes].map(([i, n], at) => { places.set(Number(i), at); return n; });
     story.watches = [...this.watches.values()].filter((w) => w.node < 0 || places.has(w.node))
@@ -210,7 +211,8 @@ class Board {
     if (past.at === null && !isDragging()) this.stage.story = story;
     story.frames = story.frames.filter((f) => now < f.to);
     if (this.stage.story.past) {
-      this.stage.draw(isDragging() ? this.paused : this.recorded(), past.focus?.story === this.stage.story && !past.focus.decides ? past.focus.frame : null);
+      const isFocus = past.focus?.story === this.stage.story && !past.focus.decides;
+      this.stage.draw(isDragging() ? this.paused : this.recorded(), isFocus ? past.focus.frame : null);
       return false;
     }
     story.awake = story.awake.filter((a) => this.state(a.client) === "waits" && (a.to < 0 || now < a.to)); // a holder need not look
@@ -245,7 +247,7 @@ class Board {
   // words writes everything around the drawing.
   words() {
     const { root, is, stage } = this, l = learns() ? service.lessons[service.course.lesson - 1] : null;
-    const name = this.i && l?.untold.en && !service.course.measured?.length ? l.untold : is.name;
+    const name = this.i && l?.untold.en ? l.untold : is.name;
     if (stage.named.step !== name) {
       stage.named.step = name;
       stage.write();
@@ -270,12 +272,16 @@ class Board {
         ...(b.breaks ? [make(is.step ? "a" : "span", is.step ? { href: this.chapter(), target: "_blank" } : {}, say(`The broken promise: ${service.properties[b.breaks].en}.`, `违背的承诺：${service.properties[b.breaks].zh}。`))] : [])))];
     fill(root.querySelector(".banners"), isDragging() ? this.pauseSays() : banners);
     const now = performance.now();
-    const isPast = past.at !== null && stage.story.past, t = isPast ? stage.t : now; // the list is of the moment that is drawn
+    const isPast = past.at !== null && stage.story.past;
+    const t = isPast ? stage.t : now; // the list is of the moment that is drawn
     const listed = isPast ? stage.story.nodes : [...this.nodes.values()];
     const isIn = (i) => inside(isPast ? i < 0 ? "idle" : stateAt(stage.story.clients[i], t) : this.state(i));
-    const queue = listed.filter((n) => there(n, t)).sort((m, n) => m.name.match(/\d*$/)[0] - n.name.match(/\d*$/)[0] || m.from - n.from);
+    const place = (n) => n.name.match(/\d*$/)[0];
+    const queue = listed.filter((n) => there(n, t)).sort((m, n) => place(m) - place(n) || m.from - n.from);
     const ls = root.querySelector(".ls"), lists = (most) => {
-      const shown = queue.slice(0, most).map((n) => make("li", { className: isIn(n.owner) ? "in" : "" }, brief(n.name), make("b", {}, ` ${n.owner < 0 ? say("of no client here", "不属于这里的任何人") : clientName(n.owner)}`)));
+      const owner = (n) => n.owner < 0 ? say("of no client here", "不属于这里的任何人") : clientName(n.owner);
+      const item = (n) => make("li", { className: isIn(n.owner) ? "in" : "" }, brief(n.name), make("b", {}, ` ${owner(n)}`));
+      const shown = queue.slice(0, most).map(item);
       if (!queue.length) shown.push(make("li", {}, say("empty", "空")));
       if (queue.length > most) shown.push(make("li", { className: "more" }, say(`and ${queue.length - most} more`, `还有 ${queue.length - most} 个`)));
       fill(ls.querySelector("ol"), shown);
@@ -420,13 +426,7 @@ function render() {
   set($("count"), say(`${n} of at most ${service.max} clients`, `${n} 个客户端（最多 ${service.max} 个）`));
   set($("held"), service.pace === "real" || !service.held ? "" : say(`${service.held} on the wire`, `${service.held} 条在路上`));
   $("proofs").hidden = !live().some((b) => /^(mutex|rwmutex|cohort)$/.test(b.is.lock));
-  const { lesson: at } = service.course, of = live().map((b) => Number(b.is.step));
-  $("rings").hidden = !at || isCalm();
-  legend(of);
-  $("ids").hidden = !of.some((step) => step >= 5);
-  $("kinds").hidden = !of.includes(6);
-  $("equal").hidden = !of.includes(6);
-  $("tokens").hidden = at ? !hasStore() : !of.some((step) => step >= 5) && !live().some((b) => b.is.rows.some((r) => r.token));
+  legend();
   $("rests").hidden = !service.rests;
   $("shared").hidden = !(service.pages > 1);
   set($("shared"), say(`open in ${service.pages} windows: all show the same`, `已在 ${service.pages} 个窗口打开，显示的都一样`));
@@ -448,17 +448,24 @@ function render() {
   if (later || live().some((b) => b.next)) setTimeout(soon, RENDERS);
 }
 
-// legend hides the signs that the lesson cannot show. steps are those of the boards.
-function legend(steps) {
-  const l = learns() ? service.lessons[service.course.lesson - 1] : null;
-  const polls = l !== null && steps.every((step) => step < 3), kills = l?.tasks.some((t) => t.do === "kill");
-  const show = (signs, is) => { for (const sign of $("legend").querySelectorAll(signs)) sign.hidden = !is; };
-  show("[data-sign=notified]", !polls);
-  show("[data-sign=crashed]", !l || kills);
-  show("[data-sign=lost]", !l || l.tasks.some((t) => t.moment === "lost"));
-  show(".on-strip", l?.timed);
-  show(".on-pause", l?.drags);
-  show(".on-silence", l?.drags || kills);
+// SIGNS are the signs that the legend explains in each lesson: those that no word beside them explains, in one line.
+const SIGNS = { 1: ["request", "rings", "believes", "silence"], 2: ["request", "rings", "believes", "silence"],
+  3: ["notification", "watches", "awake"], 4: ["watches", "lost", "ids", "believes"],
+  5: ["tokens", "believes", "stopped", "both", "silence"], 6: ["notification", "watches", "kinds"] };
+
+// legend shows the signs of the lesson, or all that the locks can show.
+function legend() {
+  const steps = live().map((b) => Number(b.is.step));
+  const hasIds = steps.some((step) => step >= 5), isShared = steps.includes(6);
+  const hasTokens = hasIds || live().some((b) => b.is.rows.some((r) => r.token));
+  const onlyHere = { rings: false, ids: hasIds, kinds: isShared, tokens: hasTokens,
+    believes: false, stopped: false, both: false, silence: false };
+  const signs = learns() && SIGNS[service.course.lesson];
+  for (const li of $("legend").querySelectorAll("li:not(#proofs)")) {
+    const { sign } = li.dataset;
+    li.hidden = signs ? !signs.includes(sign) : onlyHere[sign] === false;
+  }
+  $("equal").hidden = !isShared;
 }
 
 // locate keeps the address up to date. The address names the lesson and its task, or the locks.
@@ -571,20 +578,22 @@ function lesson() {
   const over = course.begun && course.done === l.tasks.length;
   fill($("lesson").querySelector("ol"), isSet() ? [...l.tasks.slice(0, course.done + 1).map((t, i) => task(t, i, i < course.done, course.seen[i] ?? [])), ...(over && l.n === 3 ? [herdTask()] : [])] : []);
   const next = l.n < lessons.length ? [Object.assign(button({ do: "lesson", n: String(l.n + 1) }, say("Next lesson ▸", "下一课 ▸")), { className: l.n === 3 && !figure?.isSeen() ? "" : "next" })] : [];
-  const all = freely ? [] : [button({ do: "freely" }, say("All controls", "全部按钮"))];
+  const all = make("span", { className: "links" }, link({ do: "lessons" }, say("All lessons", "全部课程")), " ",
+    ...(freely ? [] : [link({ do: "freely" }, say("All controls", "全部按钮"))]));
   const more = button({ do: "lesson", n: String(l.n) }, say("Once more", "再来一次"));
-  const last = l.n < lessons.length ? [] : [make("p", {}, say("That was the last lesson. Build these locks yourself: ", "课程到此结束。接下来自己写这些锁："), make("code", { translate: false }, "make exercise"))];
+  const last = l.n < lessons.length ? [] : ending();
   const back = button({ do: "lesson", n: String(l.n), task: String(course.done) }, say("Back to before this", "回到这次操作之前"));
   const isCatchingUp = aim && isSet() && course.done < aim.tasks;
-  const ways = isCatchingUp ? [make("p", {}, say(`On the way to task ${aim.tasks + 1}: the page repeats the earlier tasks.`, `正在回到任务 ${aim.tasks + 1}：页面把前面的任务重做一遍。`))] : over ? [...last, ...next, more, button({ do: "lessons" }, say("All lessons", "全部课程")), ...all] : strayed() || isOutOfReach() ? [make("p", { className: "seen" },
+  const ways = isCatchingUp ? [make("p", {}, say(`On the way to task ${aim.tasks + 1}: the page repeats the earlier tasks.`, `正在回到任务 ${aim.tasks + 1}：页面把前面的任务重做一遍。`))] : over ? [...last, ...next, more, all] : strayed() || isOutOfReach() ? [make("p", { className: "seen" },
     say("That is not what the task asks for. ", "这不是任务要求的操作。") + (isOutOfReach() ? say("The task cannot be done now.", "现在没法做这个任务了。") : say("See what happens now; then go on, or go back.", "请看看它的结果，然后继续，或者回去。"))), back, more] : [];
   fill($("lesson").querySelector(".ways"), ways);
   const place = `${course.lesson}/${course.done}`;
   if (led !== place && isSet()) {
     led = place;
-    $("lesson").scrollTop = $("lesson").scrollHeight - $("lesson").clientHeight;
-    const side = $("lesson").parentElement; // it scrolls on a small screen
-    side.scrollTop = $("lesson").offsetTop - side.offsetTop + $("lesson").offsetHeight - side.clientHeight; // to the button
+    const side = $("lesson").parentElement, isFirst = course.done === 0; // on a small screen the side scrolls
+    const button = $("lesson").offsetTop - side.offsetTop + $("lesson").offsetHeight - side.clientHeight;
+    $("lesson").scrollTop = isFirst ? 0 : $("lesson").scrollHeight - $("lesson").clientHeight;
+    side.scrollTop = isFirst ? 0 : button; // first the title and the question are read
     if (course.done === 0) {
       laid = Math.max(0, ...live().flatMap((b) => b.lines()).map((l) => l.at));
       paused = guessedAt = 0; // a guess about a pause is made anew
@@ -596,6 +605,28 @@ function lesson() {
     if (document.activeElement === document.body) $("lesson").querySelector("[data-guess], button.next")?.focus({ preventScroll: true }); // its button is gone
   }
 }
+
+// ending says at the end of the last lesson what the lessons have shown, and what to do next.
+function ending() {
+  const command = make("code", { translate: false }, "make exercise");
+  const copy = make("button", { type: "button", className: "copy next" }, say("Copy", "复制"));
+  return [
+    make("p", {}, say(
+      "Six lessons: each lock removes a fault or a cost of the one before, and none stops a late write by itself.",
+      "六课看下来：每一步的锁都消除前一步的一个缺陷或一项代价，但没有哪一把锁自己就能挡住迟到的写入。")),
+    make("p", {}, make("b", {}, say("Build step 1 yourself:", "自己动手写第 1 步：")), " ", command, " ", copy),
+  ];
+}
+document.addEventListener("click", async (e) => {
+  const b = e.target.closest("button.copy");
+  if (!b) return;
+  try {
+    await navigator.clipboard.writeText(b.parentElement.querySelector("code").textContent);
+    b.textContent = say("Copied", "已复制");
+  } catch { // the browser does not allow it: the command can be read
+    getSelection().selectAllChildren(b.parentElement.querySelector("code"));
+  }
+});
 
 // folds puts the table of the clients and the log into the fold while a lesson has the column, or takes them out.
 function folds(learning, side) {
@@ -660,12 +691,15 @@ function guess(at) {
     return make("label", {}, side(i), " ", field, ...(isKnown && isDragging() && hasAnswer() && guessedAt === pause() ? [answers(i)] : []));
   });
   const unknown = make("button", { type: "button", className: "unknown" }, say("I do not know", "我不知道"));
-  const final = make("button", { type: "button", className: "final", disabled: !hasChosen() }, say("That is my guess", "就这么猜"));
+  const mine = { type: "button", className: "final", disabled: !hasChosen() };
+  const final = make("button", mine, say("That is my guess", "就这么猜"));
   const buttons = kind !== "write" ? [unknown] : hasGuessed() ? [] : [final, unknown];
   if (kind === "write" && isDragging() && !hasGuessed() && !isLate(pause())) {
-    return [make("p", { className: "guesses" }, say("Drag on, until client 1 holds the lock too.", "继续拖动，直到客户端 1 也持有锁。"))];
+    const first = say("Drag on, until client 1 holds the lock too.", "继续拖动，直到客户端 1 也持有锁。");
+    return [make("p", { className: "guesses" }, first)];
   }
-  return [make("p", { className: "guesses" }, ...(isOver ? [] : [make("span", { className: "asked" }, say(question)), " "]), ...fields, ...(isOver ? [] : buttons))];
+  const asked = isOver ? [] : [make("span", { className: "asked" }, say(question)), " "];
+  return [make("p", { className: "guesses" }, ...asked, ...fields, ...(isOver ? [] : buttons))];
 }
 
 // isHarmed reports whether the store has accepted a late write, and has nothing later.
@@ -715,9 +749,11 @@ function task(t, i, done, seen) {
   if (!done && t.do && !isDoing()) li.append(" ", Object.assign(button({ do: t.do, client: String(t.client) }, clientAction(t.client, t.do)), { className: hasGuessed() ? "next" : "", disabled: !hasGuessed() }));
   const isSame = seen.every((s) => s.en === seen[0].en), steps = live().map((b) => b.is.step);
   for (const [at, s] of (isSame ? seen.slice(0, 1) : seen).entries()) {
-    li.append(make("p", { className: "seen" }, isSame ? say(s) : say(`Step ${steps[at]}: ${s.en}`, `第 ${steps[at]} 步：${s.zh}`)));
+    const whose = isSame ? [] : [make("b", {}, say(`Step ${steps[at]}: `, `第 ${steps[at]} 步：`))];
+    li.append(make("p", { className: "seen" }, ...whose, say(s)));
   }
-  if (done && t.moment) li.append(button({ do: "moment", moment: t.moment }, say("See the decisive moment again", "再看一次起决定作用的时刻")));
+  const again = button({ do: "moment", moment: t.moment }, say("See the decisive moment again", "再看一次起决定作用的时刻"));
+  if (done && t.moment && !isHerd) li.append(again);
   return li;
 }
 
@@ -809,6 +845,12 @@ function log() {
   while (ol.children.length > all.length) ol.lastElementChild.remove();
 }
 
+// roles returns what each client wants in a lesson with readers: R to read, W to write. In other lessons it is null.
+function roles() {
+  const l = learns() ? service.lessons[service.course.lesson - 1] : null;
+  return l?.readers ? crowd().map((_, i) => l.readers.includes(i) ? "R" : "W") : null;
+}
+
 // hasStore reports whether the store is drawn: in a lesson that writes to it, or once somebody has.
 const hasStore = () => learns() ? service.lessons[service.course.lesson - 1].drags : live().some((b) => b.is.store.log?.length > 0);
 
@@ -892,7 +934,8 @@ function shows(at, focus = null) {
   const { length } = past.clock ?? { length: 0 };
   Object.assign(past, { at: at === null || !past.clock ? null : Math.min(length, Math.max(0, at)), focus });
   live().forEach((b, i) => {
-    b.stage.story = past.at === null ? b.story : Object.assign(past.stories[i], { step: b.story.step, stored: b.story.stored, servers: b.story.servers });
+    const { step, stored, servers, roles } = b.story;
+    b.stage.story = past.at === null ? b.story : Object.assign(past.stories[i], { step, stored, servers, roles });
   });
   timeline();
   drawStrips();
@@ -934,7 +977,8 @@ function drawStrips() {
     const x = (t) => t >= stories[i].end ? now : clock.shown(i, t) / clock.length;
     stories[i].stored = hasStore();
     const board = live()[i];
-    board.strip = drawStrip(canvas, stories[i], x, at === null ? now : at / clock.length, ticks);
+    const zero = stories[i].phases[1]?.at ?? stories[i].end; // before the first action, it is now
+    board.strip = drawStrip(canvas, stories[i], x, at === null ? now : at / clock.length, ticks, zero);
     canvas.ariaLabel = stripSays(board.strip);
   });
 }
@@ -1032,7 +1076,8 @@ Board.prototype.pauseSays = function () {
   const isLost = sum === after.sum && this.stage.kept().value?.late; // as the store in the drawing
   return [make("p", { className: isLost ? "" : "note" },
     make("span", { className: "whose" }, say(`Step ${this.is.step}: `, `第 ${this.is.step} 步：`)),
-    ...(isLost ? [make("strong", {}, say("Client 1's value is lost. ", "客户端 1 写入的值丢失了。"))] : []), say(sum))];
+    ...(isLost ? [make("strong", {}, say("Client 1's value is lost. ", "客户端 1 写入的值丢失了。"))] : []),
+    say(sum))];
 };
 
 // answers says beside a guess about this pause whether it was right.
@@ -1097,8 +1142,8 @@ function timeline() {
     const { phases } = past.stories[live().indexOf(b)], zero = (phases[1] ?? phases[0]).at; // as on the strip
     const seconds = ((b.recorded() - zero) / SECOND).toFixed(1);
     set(band.querySelector("span"), past.focus?.decides
-      ? say(`Shown again, at ${seconds} s: the decisive moment.`, `回放第 ${seconds} 秒：起决定作用的时刻。`)
-      : say(`Shown again, at ${seconds} s: an earlier moment.`, `回放第 ${seconds} 秒：之前的某个时刻。`));
+      ? say(`At ${seconds} s: the decisive moment.`, `第 ${seconds} 秒：起决定作用的时刻。`)
+      : say(`At ${seconds} s: an earlier moment.`, `第 ${seconds} 秒：之前的某个时刻。`));
   }
   const phase = isPast && past.stories[0].phases[past.clock.phaseAt(past.at)];
   const { focus } = past, place = focus && past.stories.indexOf(focus.story);
@@ -1146,6 +1191,9 @@ function button(data, text) {
   Object.assign(b.dataset, data);
   return b;
 }
+
+// link makes a button that looks like a link.
+const link = (data, text) => Object.assign(button(data, text), { className: "link" });
 
 // press does what a button is for.
 function press(b) {
@@ -1287,7 +1335,7 @@ function herd(over) {
   const wasHerd = document.body.classList.contains("herding");
   document.body.classList.toggle("herding", isHerd);
   $("herd").hidden = !isHerd;
-  if (isHerd) figure ??= showHerd($("herd-figure"), service.crowds, soon);
+  if (isHerd) figure ??= showHerd($("herd-figure"), service.crowds, soon, () => !narrow.matches);
   if (isHerd !== wasHerd) resize();
   const { busy, last } = service.swept;
   $("swept").disabled = busy > 0;

@@ -125,3 +125,17 @@ func TestALessonHasAnAddressInABrowser(t *testing.T) {
 			`service.course.lesson === 4 && isSet() && aim === null && location.hash === %q && toDo().do !== ""`, at))
 	}
 }
+
+// On a phone, too, a lesson begins with its title and its question.
+func TestALessonBeginsWithItsTitleOnAPhone(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	p.patience(4 * time.Minute)
+	w := &window{browser.Open(t, p.address.String()+"#lesson-2/1", 390, 844), p}
+	for _, n := range []int{2, 5} {
+		browser.Evaluate[any](w.Browser, fmt.Sprintf(`location.hash = "#lesson-%d/1"; null`, n))
+		w.Until(fmt.Sprintf(`service.course?.lesson === %d && isSet() && led === "%[1]d/0"`, n))
+		assert.True(t, w.inSight("#lesson-title"), "lesson %d", n)
+		assert.True(t, w.inSight("#lesson .question"), "lesson %d", n)
+	}
+}
