@@ -458,7 +458,7 @@ function legend() {
   const steps = live().map((b) => Number(b.is.step));
   const hasIds = steps.some((step) => step >= 5), isShared = steps.includes(6);
   const hasTokens = hasIds || live().some((b) => b.is.rows.some((r) => r.token));
-  const onlyHere = { rings: false, ids: hasIds, kinds: isShared, tokens: hasTokens,
+  const onlyHere = { rings: service.course.lesson > 0, ids: hasIds, kinds: isShared, tokens: hasTokens,
     believes: false, stopped: false, both: false, silence: false };
   const signs = learns() && SIGNS[service.course.lesson];
   for (const li of $("legend").querySelectorAll("li:not(#proofs)")) {
@@ -691,7 +691,7 @@ function guess(at) {
     return make("label", {}, side(i), " ", field, ...(isKnown && isDragging() && hasAnswer() && guessedAt === pause() ? [answers(i)] : []));
   });
   const unknown = make("button", { type: "button", className: "unknown" }, say("I do not know", "我不知道"));
-  const mine = { type: "button", className: "final", disabled: !hasChosen() };
+  const mine = { type: "button", className: hasChosen() ? "final next" : "final", disabled: !hasChosen() };
   const final = make("button", mine, say("That is my guess", "就这么猜"));
   const buttons = kind !== "write" ? [unknown] : hasGuessed() ? [] : [final, unknown];
   if (kind === "write" && isDragging() && !hasGuessed() && !isLate(pause())) {
@@ -715,6 +715,7 @@ function notes(board, value) {
   guesses.set(guessKey(board), value);
   const final = document.querySelector("#lesson .final");
   if (final) final.disabled = !hasChosen();
+  final?.classList.toggle("next", hasChosen());
   const b = document.querySelector("#lesson li.now > button[data-do]");
   if (!b) return;
   b.disabled = !hasGuessed();
