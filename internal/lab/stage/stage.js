@@ -551,9 +551,9 @@ class Stage {
     if (f.lost) share = Math.min(share, 0.5);
     f.isGone = f.lost && share === 0.5; // it is lost half way, and not before
     const side = f.kind === REQUEST ? 1 : -1, length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
-    // The signs of a lost frame and of a notification must not cover the znode's number.
-    const isTold = f.kind === NOTIFICATION, aside = this.isCrowd || this.tiny ? 7 : 7 + 14 * this.scale;
-    const shift = (this.many ? 0 : f.lost ? this.chip().w / 2 + 5 : isTold ? aside : this.tiny ? 7 : 11) * side;
+    // Only a reply passes under a znode: the sign of another frame must not cover the znode's number.
+    const isUnder = f.kind === REPLY, aside = isUnder || this.tiny ? 7 : 7 + 14 * this.scale;
+    const shift = (this.many ? 0 : f.lost ? this.chip().w / 2 + (this.tiny ? 9 : 5) : aside) * side;
     const p = { x: a.x + (b.x - a.x) * share + shift * Math.abs(b.y - a.y) / length, y: a.y + (b.y - a.y) * share + shift * Math.abs(b.x - a.x) / length };
     const size = this.many ? 2.2 : this.tiny ? 4.5 : this.small ? 6 : 8 * this.scale;
     f.is = p;
