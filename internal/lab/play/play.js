@@ -53,8 +53,8 @@ class LiveStage extends Stage {
   // ring draws a client's session, unless the lesson is about something else.
   ring(...all) { if (!isCalm()) super.ring(...all); }
 
-  // over reports whether a frame is drawn over the znodes: a request, which a znode would hide, and a held frame.
-  over(f) { return this.story.past || f.kind === REQUEST || f.to === Infinity; }
+  // over reports whether a frame is drawn over the znodes and the clients, as a held frame is.
+  over(f) { return this.story.past || f.to === Infinity; }
 
   // along returns how much of its way a frame has gone, from 0 to 1. A frame that is held on the wire
   // stops on the way.

@@ -159,7 +159,11 @@ class Stage {
     // A wide drawing is an ellipse.
     this.stretch = areTwo ? 1 : Math.max(1, Math.min(1.6, (box.width / 2 - this.dot - 60) / outer));
     const isFew = this.tiny && clients <= 3; // whose znodes may have ids
-    this.radius = { hub: outer * (this.story.servers?.length > 1 ? 0.4 : isFew ? 0.28 : this.tiny ? 0.37 : 0.31), node: outer * (isFew ? 0.48 : this.tiny ? 0.57 : 0.62), client: outer };
+    const isPlain = this.story.znode || this.story.step.startsWith("1"); // its znode is in the middle
+    const isTight = this.tiny && !this.isCrowd && !isPlain; // a znode must not touch its client's ring
+    const hub = this.story.servers?.length > 1 ? 0.4 : isFew ? 0.28 : isTight ? 0.31 : this.tiny ? 0.37 : 0.31;
+    const node = isFew ? 0.48 : isTight ? 0.5 : this.tiny ? 0.57 : 0.62;
+    this.radius = { hub: outer * hub, node: outer * node, client: outer };
     const top = areTwo ? this.dot + label + outer / 2 : room / 2; // the y of the middle; for two clients it may be lower
     this.middle = { x: box.width / 2, y: areTwo ? Math.max(top, (room + top - this.radius.node) / 2) : top };
   }
@@ -190,8 +194,10 @@ class Stage {
     else watches.forEach((w) => this.watch(w));
     this.directory(); // drawn over the watches, so that its name can be read
     const flying = this.flying();
-    for (const f of flying) if (!this.over(f)) this.frame(f, focus);
+    const under = flying.filter((f) => !this.over(f));
+    for (const f of under) if (f.kind !== REQUEST) this.frame(f, focus);
     story.nodes.forEach((n, i) => there(n, t) && this.node(n, i));
+    for (const f of under) if (f.kind === REQUEST) this.frame(f, focus); // it leaves its client, and passes the znodes
     const awake = new Set(story.awake.filter((a) => there(a, t)).map((a) => a.client));
     story.clients.forEach((c, i) => this.client(c, i, awake.has(i)));
     if (this.foot) this.drawStore();
