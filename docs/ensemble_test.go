@@ -35,9 +35,7 @@ func TestEnsemble(t *testing.T) {
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			z := zktest.NewOn(t, e.Server)
-			require.NoError(t, e.Serving(z.Ctx))
-			leader, followers, err := e.Roles(z.Ctx)
-			require.NoError(t, err)
+			leader, followers := zktest.Roles(t, e)
 			part.tell(&trio{t, z, e, leader, followers})
 		})
 	}
@@ -297,9 +295,11 @@ func TestHalfOfTheServersDoNotServe(t *testing.T) {
 	four, err := zkserver.StartEnsemble(z.Ctx, 4)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, four.Stop()) })
-	_, followers, err := four.Roles(z.Ctx)
-	require.NoError(t, err)
-	require.Len(t, followers, 3)
+	var followers []*zkserver.Peer
+	z.Await("three followers", func() bool {
+		_, followers, err = four.Roles(z.Ctx)
+		return err == nil && len(followers) == 3
+	})
 	serves := func(m *zkserver.Peer) bool {
 		said, err := m.Word("srvr")
 		return err == nil && strings.Contains(said, "Mode: ")
