@@ -322,6 +322,8 @@ var variants2 = []Variant{
 +	err = nil
 +}
 `),
+	// "A mutex is not held during a request."
+	wrong("gives its mutex back before the delete", property.ManyShare, givesItsMutexBack),
 	// "If I cannot reach the server, I cannot delete my znode either."
 	alone("stays in the queue after an error", property.FailsClean, `
 -if err := l.wait(ctx, node); err != nil {
@@ -363,3 +365,11 @@ var variants2 = []Variant{
 -}
 `),
 }
+
+// givesItsMutexBack is an Unlock, in steps 2 to 4, that clears l.node when another goroutine may have the lock.
+const givesItsMutexBack = `
+ node := l.node
++l.mu.Unlock()
+ err := l.conn.Delete(node, -1)
++l.mu.Lock()
+`

@@ -156,6 +156,8 @@ var variants3 = []Variant{
 `),
 	// "I have given up: is my znode really gone?"
 	wrong("looks whether its znode has gone", property.NoWatchLeft, looksAfterItsDelete),
+	// "A mutex is not held during a request."
+	wrong("gives its mutex back before the delete", property.ManyShare, givesItsMutexBack),
 	// "Lock and Unlock write the same field, so one mutex keeps them apart."
 	wrong("waits with its mutex", property.ManyShare, waitsWithItsMutex),
 	// "Ten times for nothing: something must be wrong."

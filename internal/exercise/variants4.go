@@ -464,6 +464,8 @@ var variants4 = []Variant{
 `),
 	// "I have given up: is my znode really gone?"
 	wrong("looks whether its znode has gone", property.NoWatchLeft, looksAfterItsDelete),
+	// "A mutex is not held during a request."
+	wrong("gives its mutex back, and clears the next znode", property.ManyShare, givesItsMutexBack),
 	// "Lock and Unlock write the same field, so one mutex keeps them apart."
 	wrong("waits with its mutex", property.ManyShare, waitsWithItsMutex),
 	// "The directory must exist before anybody locks."

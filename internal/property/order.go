@@ -421,8 +421,8 @@ func (s *Story) deletesTheDirectory(m *zktest.Member) {
 }
 
 // One goroutine of A holds the lock, and another one waits. Others give up meanwhile: one is cancelled, one reaches its
-// deadline, and some wait two at a time. Then the one that waits gets the lock, and eight goroutines take turns with
-// it.
+// deadline, and some wait two at a time. Then the one that waits gets the lock. Some get it just as the one before
+// them learns that its delete is done, and eight goroutines take turns with it.
 var ManyShare = New(
 	text("many goroutines share one lock", "许多 goroutine 共用一把锁"),
 	text("two goroutines that use one lock would hold it at once", "共用一把锁的两个 goroutine 会同时持有锁"),
@@ -451,6 +451,9 @@ var ManyShare = New(
 		)
 		s.letIn(second, "A's other goroutine released")
 		second.Release()
+		if isQueue := !s.subject.Znode; isQueue && !a.HasHolds() { // else the lock does not know which znode it holds
+			s.unlocksLate(a)
+		}
 		const goroutines = 8
 		turns, breaches := s.contend(slices.Repeat([]*zktest.Member{a}, goroutines))
 		s.FailsIf(len(breaches) > 0, "%d goroutines had %d turns with one lock, and %d times two of them held it at once",
@@ -525,6 +528,42 @@ func (s *Story) listTogether(m *zktest.Member) {
 			return
 		}
 	}
+}
+
+// unlocksLate lets goroutines of a client get the lock one after the other. The reply to each delete is held until the
+// next goroutine has sent its list, so both replies arrive at the same moment. Which goroutine then runs first is
+// chance, so there are many. The next one may have the lock before the one before it continues in its Unlock.
+func (s *Story) unlocksLate(m *zktest.Member) {
+	const goroutines = 10
+	held := m.Acquire()
+	for range goroutines {
+		start := m.Tap.Mark()
+		next := m.Start()
+		s.mustWait(next, next.StillWaits(), "called Lock in another goroutine")
+		lists := func(mark int) bool { return m.Requests(mark)[wiretap.GetChildren] > 0 }
+		waitsInProcess := !lists(start)
+		slow := m.Tap.HoldReply(wiretap.Delete, 1)
+		unlock := s.Go(m.Client, func(context.Context) error { return held.Unlock() })
+		s.Await("a delete to be carried out, or Unlock to return",
+			func() bool { return slow.IsSprung() || unlock.Returned() })
+		mark := m.Tap.Mark()
+		s.SoonAfter(fewAnswers, func() bool { return lists(mark) })
+		never := func() bool { return false }
+		s.SoonAfter(1, never) // meanwhile the server answers the list
+		slow.Let()
+		s.FailsIf(unlock.Err() != nil,
+			"a goroutine of A got the lock at the moment at which the one before it learned that its "+
+				"delete was done; another one waited, and the next Unlock returned: %v; A's znodes: %v",
+			unlock.Err(), s.left(m))
+		s.letIn(next, "A's other goroutine released")
+		held = next
+		if waitsInProcess {
+			break
+		}
+	}
+	s.unlocks(held)
+	s.FailsIf(!s.Soon(func() bool { return len(s.left(m)) == 0 }), "A's goroutines have all released, and have left %v",
+		s.left(m))
 }
 
 // A holds the lock, B waits, C waits behind B, and somebody writes into their znodes. Then C gives up, A releases, and
