@@ -46,6 +46,11 @@ var variants1 = []Variant{
 -	return failed("lock", l.path, err)
 -}
 `),
+	// "The connection will be back soon."
+	alone("tries again after a lost connection", property.FailsClean, `
+-if !errors.Is(err, zk.ErrNodeExists) {
++if !errors.Is(err, zk.ErrNodeExists) && !errors.Is(err, zk.ErrConnectionClosed) {
+`),
 	wrong("W4", property.OneHolder, `
 -if !errors.Is(err, zk.ErrNodeExists) {
 -	return failed("lock", l.path, err)

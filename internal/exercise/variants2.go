@@ -322,6 +322,14 @@ var variants2 = []Variant{
 +	err = nil
 +}
 `),
+	// "The connection will be back soon."
+	alone("creates again after a lost connection", property.FailsClean, `
+ node, err := create(l.conn, l.dir+"/lock-", zk.FlagEphemeralSequential)
++for errors.Is(err, zk.ErrConnectionClosed) && ctx.Err() == nil {
++	time.Sleep(l.poll)
++	node, err = create(l.conn, l.dir+"/lock-", zk.FlagEphemeralSequential)
++}
+`),
 	// "A mutex is not held during a request."
 	wrong("gives its mutex back before the delete", property.ManyShare, givesItsMutexBack),
 	// "If I cannot reach the server, I cannot delete my znode either."

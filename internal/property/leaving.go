@@ -448,7 +448,7 @@ var GivesUpAtOnce = New(
 
 // A holds the lock. B's connection breaks while B lists the queue, and then while it reads a znode.
 // If B's Lock returns an error, B must have left the queue. Then the server refuses B's list, its read, and,
-// when A has released, its create.
+// when A has released, its create. At last the reply to B's create is lost.
 var FailsClean = New(
 	text("an error in the wait leaves nothing behind", "等待出错后不留残余"),
 	text("the caller got an error, but its znode would become the first in the queue and block everyone",
@@ -486,9 +486,27 @@ var FailsClean = New(
 		}
 		held.Release()
 		s.refusesARequest(b, "create", s.dir, zk.PermCreate) // a lock that looks first sends none while A holds it
+		s.tellsOfALostCreate(b)
 		s.letIn(s.Join("C").Start(), "A has released, and B has given up")
 		s.Holds("B's connection broke at its list, %s; at its read, %s; nothing was left", told[0], told[1])
 	})
+
+// tellsOfALostCreate loses the reply to a client's create. Lock must return: it would wait behind a znode of its own. It
+// need not delete that znode, which it does not know. A lock that is made from a Session must find it: LostCreateReply.
+func (s *Story) tellsOfALostCreate(m *zktest.Member) {
+	if overSession(m) {
+		return
+	}
+	lost := m.Tap.LoseReply(wiretap.Create, 1)
+	call := m.Start()
+	zktest.AwaitChan(s.Zoo, "the reply to the create of "+m.Name+" to be lost", lost.Sprung())
+	s.FailsIf(!s.Soon(call.Returned),
+		"the reply to %s's create was lost, nobody else has a znode, and its Lock neither returns the error nor gets the lock; "+
+			"its last requests: %s", m.Name, call.LastAsked())
+	for _, znode := range s.left(m) {
+		s.deletes(znode)
+	}
+}
 
 // readsZnodes reports whether a client's Lock has sent a getData so far. An exists needs no permission.
 func (s *Story) readsZnodes(m *zktest.Member) bool { return m.Requests(0)[wiretap.GetData] > 0 }
