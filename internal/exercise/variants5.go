@@ -457,6 +457,21 @@ var variants5 = []Variant{
 +n, _ := number(pathpkg.Base(mine.node))
 +return newHold(l, mine, connection, int64(n)), nil
 `),
+	// "The directory has the number of its last change."
+	alone("the token is read after the list", property.Fenced, `
+-names, stat, err := l.s.conn.Children(l.dir)
++names, _, err := l.s.conn.Children(l.dir)
+…
+ if before == "" {
++	_, stat, err := l.s.conn.Get(l.dir)
++	if l.s.mustRetry(err) {
++		pause()
++		continue
++	}
++	if err != nil {
++		return nil, err
++	}
+`),
 	// "The caller may wait until I know that nothing is left."
 	alone("waits for the answer", property.GivesUpAtOnce, `
 -select {

@@ -332,8 +332,9 @@ func (s *Story) endsBeforeItsSession(c *zktest.Member) {
 }
 
 // A and B take turns, and one turn runs in another process. Between two turns the directory is
-// deleted and created again, so the sequence numbers start again from 0. At last two clients wait that have
-// seen the same list: two writers, and a writer before a reader.
+// deleted and created again, so the sequence numbers start again from 0. Then two clients wait that have
+// seen the same list: two writers, and a writer before a reader. At last A's znode is deleted after its list, and B gets
+// the lock before A's Lock returns.
 var Fenced = New(
 	text("each hold's token is greater than the last", "每次持锁，令牌都比上一次大"),
 	text("a store cannot tell the late write of an earlier holder from a good one",
@@ -379,6 +380,7 @@ var Fenced = New(
 			if c.Reader != nil {
 				s.tokensOfTwoThatWaited(a, b, c.Reader)
 			}
+			s.tokenAfterItsList(a, b)
 		}
 		for unit := range units {
 			s.Fails(
@@ -410,4 +412,43 @@ func (s *Story) tokensOfTwoThatWaited(a, b, c *zktest.Member) {
 	s.FailsIf(last.Held().Token() <= token, "two clients waited; the first of them got token %d, and the next one %d",
 		token, last.Held().Token())
 	s.unlocks(last)
+}
+
+// tokenAfterItsList holds back each request that A sends between its list and the return of its Lock, one in each round.
+// Meanwhile somebody deletes A's znode, and B gets the lock. If A's Lock then returns a hold, that hold was lost before
+// B's began, so its token must be smaller. A lock whose token comes with the list sends no such request.
+func (s *Story) tokenAfterItsList(a, b *zktest.Member) {
+	const list = 2 // the create is the first request
+	for nth := list + 1; ; nth++ {
+		mark := a.Tap.Mark()
+		slow := a.Tap.HoldRequest(wiretap.Any, nth)
+		call := a.Start()
+		s.Await("a request of A to be held up, or A's Lock to return", comesToAStop(call, slow, mark))
+		if !slow.IsSprung() {
+			a.Tap.Restore()
+			s.letIn(call, "nobody holds the lock")
+			s.unlocks(call)
+			return
+		}
+		for _, znode := range s.left(a) {
+			s.deletes(znode)
+		}
+		next := b.Start()
+		s.letIn(next, "somebody deleted A's znode")
+		token := next.Held().Token()
+		slow.Let()
+		if call.Waits() == zktest.Returned {
+			s.FailsIf(call.Err() == nil && call.Held().Token() >= token,
+				"somebody deleted A's znode after A's list, and B got the lock with token %d; then A's Lock returned a lost hold "+
+					"with token %d, which a store would not refuse", token, call.Held().Token())
+			if call.Err() == nil {
+				_ = call.Unlock() // it is lost
+			}
+			s.unlocks(next)
+			continue
+		}
+		s.unlocks(next) // A has queued up again
+		s.letIn(call, "B has released")
+		s.unlocks(call)
+	}
 }
