@@ -151,7 +151,9 @@ func (z *Zoo) Expire(clients ...*Client) {
 			}()
 		}
 		for range some {
-			if err := <-taken; err != nil {
+			err := <-taken
+			hasExpired := errors.Is(err, io.EOF) // by itself, on a slow machine: its connection is closed
+			if err != nil && !hasExpired {
 				z.t.Errorf("take a session over: %v", err)
 			}
 		}
