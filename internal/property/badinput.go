@@ -39,7 +39,8 @@ func connectionClosed(t *testing.T, subject Subject) {
 	assert.ErrorContains(t, err, a.Path)
 }
 
-// noPermission tests a lock whose znode is in dir. The server permits no create there.
+// noPermission tests a lock whose znode is in dir. The server first permits no delete there, and
+// then no create.
 func noPermission(t *testing.T, subject Subject) {
 	z := zktest.New(t)
 	dir := z.Root + "/locks"
@@ -48,9 +49,18 @@ func noPermission(t *testing.T, subject Subject) {
 		path = dir + "/orders"
 	}
 	a := subject.JoinAs(z, "A", Seat{Path: path})
-	a.Acquire().Release() // from now on dir exists
-	_, err := z.Observer().SetACL(dir, zk.WorldACL(zk.PermAll&^zk.PermCreate), -1)
-	require.NoError(t, err)
+	permit := func(permissions int32) {
+		_, err := z.Observer().SetACL(dir, zk.WorldACL(permissions), -1)
+		require.NoError(t, err)
+	}
+	held := a.Acquire() // from now on dir exists
+	permit(zk.PermAll &^ zk.PermDelete)
+	err := held.Unlock()
+	assert.ErrorIs(t, err, zk.ErrNoAuth, "Unlock without the permission to delete")
+	assert.ErrorContains(t, err, path)
+	permit(zk.PermAll)
+	assert.NoError(t, held.Unlock(), "Unlock, called again once it is permitted")
+	permit(zk.PermAll &^ zk.PermCreate)
 	_, err = a.Lock(z.Ctx)
 	assert.ErrorIs(t, err, zk.ErrNoAuth, "Lock without the permission to create")
 	assert.ErrorContains(t, err, path)

@@ -29,9 +29,12 @@ func Faults(t *testing.T, subject Subject, errs HoldErrors) {
 	for name, test := range map[string]func(*testing.T, Subject, HoldErrors){
 		"a connection that is closed by hand":                    closedByHand,
 		"a znode of the session before is no place for a waiter": znodeOfTheSessionBefore,
+		"a hold that is over is no re-entry":                     holdIsOver,
 		"a parent that may not be made":                          closedParent,
+		"Unlock is not answered":                                 unlockUnanswered,
 		"Unlock while the server is down":                        unlockServerDown,
 		"the session ends before Unlock is answered":             unlockSessionEnded,
+		"Unlock is refused":                                      unlockRefused,
 	} {
 		t.Run(strings.ReplaceAll(subject.Name+": "+name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
@@ -141,4 +144,56 @@ func unlockSessionEnded(t *testing.T, subject Subject, errs HoldErrors) {
 	a.Tap.Restore()
 	require.ErrorIs(t, zktest.AwaitChan(z, "A's Unlock to return", result), errs.Lost)
 	require.ErrorIs(t, turn.Unlock(), subject.NotHeld, "a second Unlock")
+}
+
+// A hold that is over, released or lost, cannot be entered again, not even with a context that does not end.
+func holdIsOver(t *testing.T, subject Subject, errs HoldErrors) {
+	z := zktest.New(t)
+	a := subject.Join(z, "A")
+	turn := a.Acquire()
+	turn.Release()
+	_, err := a.Lock(context.WithoutCancel(turn.Context()))
+	require.ErrorIs(t, err, subject.NotHeld, "Lock with the context of a hold that was released")
+
+	turn = a.Acquire()
+	a.Tap.HangUp()
+	zktest.AwaitChan(z, "A to be notified", turn.Context().Done())
+	_, err = a.Lock(context.WithoutCancel(turn.Context()))
+	require.ErrorIs(t, err, errs.Lost, "Lock with the context of a hold that was lost")
+	require.ErrorIs(t, turn.Unlock(), errs.Lost)
+	require.ErrorIs(t, turn.Unlock(), subject.NotHeld, "an Unlock too many")
+}
+
+// A's delete is not answered. Unlock waits for the session timeout and no longer. The delete is
+// retried in the background, and the znode is deleted once the connection works again.
+func unlockUnanswered(t *testing.T, subject Subject, errs HoldErrors) {
+	z := zktest.New(t)
+	a := subject.JoinMortal(z, "A")
+	turn := a.Acquire()
+	slow := a.Tap.HoldReply(wiretap.Delete, 1)
+	defer slow.Let()
+	err := unlock(turn)
+	require.ErrorIs(t, err, errs.NoAnswer, "Unlock, whose delete is not answered")
+	require.ErrorContains(t, err, "in the background")
+	require.ErrorIs(t, turn.Unlock(), subject.NotHeld, "a second Unlock")
+	slow.Let()
+	z.Await("the znode to be deleted", func() bool { return len(a.Queue()) == 0 })
+}
+
+// The server refuses the delete. Unlock returns that error, and can be called again until it succeeds.
+func unlockRefused(t *testing.T, subject Subject, errs HoldErrors) {
+	z := zktest.New(t)
+	a := subject.Join(z, "A")
+	turn := a.Acquire()
+	permit := func(permissions int32) {
+		_, err := z.Observer().SetACL(a.Path, zk.WorldACL(permissions), -1)
+		require.NoError(t, err)
+	}
+	permit(zk.PermAll &^ zk.PermDelete)
+	require.ErrorIs(t, turn.Unlock(), zk.ErrNoAuth)
+	require.ErrorIs(t, turn.Unlock(), zk.ErrNoAuth, "once more")
+	permit(zk.PermAll)
+	require.NoError(t, turn.Unlock(), "Unlock, called again once it is permitted")
+	require.Empty(t, a.Queue())
+	require.ErrorIs(t, turn.Unlock(), subject.NotHeld, "one more")
 }
