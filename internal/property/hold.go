@@ -87,9 +87,9 @@ func (s *Story) keepsAnotherSessionOut(held *zktest.Turn) {
 	_ = s.givesUp(beside, "it waits over another session")
 }
 
-// losesAfterItLockedTwice checks that a lost hold cannot be entered, and that each Unlock of it returns an error: the
-// caller of the inner Lock has to learn of the loss as well. Both count: nothing is left after them. A hold may outlast a
-// connection that breaks for a moment.
+// losesAfterItLockedTwice checks that a lost hold cannot be entered, and that each Unlock of it returns an
+// error: the caller of the inner Lock has to learn of the loss as well. Both count: nothing is left after
+// them. A hold may outlast a connection that breaks for a moment.
 func (s *Story) losesAfterItLockedTwice() {
 	m := s.JoinAs("D", Seat{Path: s.path + "-twice"})
 	outer := m.Acquire()
@@ -130,8 +130,8 @@ func (s *Story) locksDuringItsUnlock(a, b *zktest.Member) {
 	s.unlocks(waiting)
 }
 
-// isNotInside calls Lock within a lost hold, with a context that has not ended. Lock may also return another hold, if the
-// znode of the lost one has been deleted.
+// isNotInside calls Lock within a lost hold, with a context that has not ended. Lock may also return another
+// hold, if the znode of the lost one has been deleted.
 func (s *Story) isNotInside(lost *zktest.Turn) {
 	again := lost.StartIn(context.WithoutCancel(lost.Context()))
 	hasReturned := again.Waits() == zktest.Returned
@@ -221,7 +221,8 @@ var ToldOfLoss = New(
 		s.saysItIsLost(held.Context(), "A was disconnected")
 		a.Tap.Restore()
 		s.Await("A to have another session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
-		late, when := held.Held().Context(s.Ctx), "A lost the lock and got another session; then a context was made from the lost hold"
+		late := held.Held().Context(s.Ctx)
+		when := "A lost the lock and got another session; then a context was made from the lost hold"
 		s.FailsIf(late.Err() == nil, "%s, and it has not ended", when)
 		s.saysItIsLost(late, when)
 		waiting.Release()
@@ -234,14 +235,14 @@ var ToldOfLoss = New(
 		s.Holds("A was disconnected, and was notified before B got the lock")
 	})
 
-// saysItIsLost checks the cause with which the context of a lost hold has ended. The work under the lock must be able to
-// tell a loss from the end of its parent, and from an Unlock.
+// saysItIsLost checks the cause with which the context of a lost hold has ended. The work under the lock must
+// be able to tell a loss from the end of its parent, and from an Unlock.
 func (s *Story) saysItIsLost(work context.Context, when string) {
 	cause := context.Cause(work)
 	saysNothing := errors.Is(cause, context.Canceled)
 	isReleased := s.subject.NotHeld != nil && errors.Is(cause, s.subject.NotHeld)
-	s.FailsIf(saysNothing || isReleased, "%s: the context of the hold has ended, and its cause does not say that the hold is lost: %v",
-		when, cause)
+	s.FailsIf(saysNothing || isReleased,
+		"%s: the context of the hold has ended, and its cause does not say that the hold is lost: %v", when, cause)
 }
 
 // endsWithItsParent checks the context of a hold for a work that has a context of its own.
@@ -333,8 +334,8 @@ func (s *Story) endsBeforeItsSession(c *zktest.Member) {
 
 // A and B take turns, and one turn runs in another process. Between two turns the directory is
 // deleted and created again, so the sequence numbers start again from 0. Then two clients wait that have
-// seen the same list: two writers, and a writer before a reader. At last A's znode is deleted after its list, and B gets
-// the lock before A's Lock returns.
+// seen the same list: two writers, and a writer before a reader. At last A's znode is deleted after its list,
+// and B gets the lock before A's Lock returns.
 var Fenced = New(
 	text("each hold's token is greater than the last", "每次持锁，令牌都比上一次大"),
 	text("a store cannot tell the late write of an earlier holder from a good one",
@@ -414,8 +415,8 @@ func (s *Story) tokensOfTwoThatWaited(a, b, c *zktest.Member) {
 	s.unlocks(last)
 }
 
-// tokenAfterItsList holds back each request that A sends between its list and the return of its Lock, one in each round.
-// Meanwhile somebody deletes A's znode, and B gets the lock. If A's Lock then returns a hold, that hold was lost before
+// tokenAfterItsList holds back each request that A sends between its list and the return of its Lock, one in
+// each round. Meanwhile somebody deletes A's znode, and B gets the lock. If A's Lock then returns a hold, that hold was lost before
 // B's began, so its token must be smaller. A lock whose token comes with the list sends no such request.
 func (s *Story) tokenAfterItsList(a, b *zktest.Member) {
 	const list = 2 // the create is the first request

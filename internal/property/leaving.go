@@ -491,8 +491,8 @@ var FailsClean = New(
 		s.Holds("B's connection broke at its list, %s; at its read, %s; nothing was left", told[0], told[1])
 	})
 
-// tellsOfALostCreate loses the reply to a client's create. Lock must return: it would wait behind a znode of its own. It
-// need not delete that znode, which it does not know. A lock that is made from a Session must find it: LostCreateReply.
+// tellsOfALostCreate loses the reply to a client's create. Lock must return: it would wait behind a znode of
+// its own. It need not delete that znode, which it does not know. A lock that is made from a Session must find it: LostCreateReply.
 func (s *Story) tellsOfALostCreate(m *zktest.Member) {
 	if overSession(m) {
 		return
@@ -501,8 +501,8 @@ func (s *Story) tellsOfALostCreate(m *zktest.Member) {
 	call := m.Start()
 	zktest.AwaitChan(s.Zoo, "the reply to the create of "+m.Name+" to be lost", lost.Sprung())
 	s.FailsIf(!s.Soon(call.Returned),
-		"the reply to %s's create was lost, nobody else has a znode, and its Lock neither returns the error nor gets the lock; "+
-			"its last requests: %s", m.Name, call.LastAsked())
+		"the reply to %s's create was lost, nobody else has a znode, and its Lock neither returns the error "+
+			"nor gets the lock; its last requests: %s", m.Name, call.LastAsked())
 	for _, znode := range s.left(m) {
 		s.deletes(znode)
 	}

@@ -549,7 +549,7 @@ func (s *Story) unlocksLate(m *zktest.Member) {
 		mark := m.Tap.Mark()
 		s.SoonAfter(fewAnswers, func() bool { return lists(mark) })
 		never := func() bool { return false }
-		s.SoonAfter(1, never) // meanwhile the server answers the list
+		s.SoonAfter(1, never) // nothing is expected: it gives the server the time of one answer, for the list
 		slow.Let()
 		s.FailsIf(unlock.Err() != nil,
 			"a goroutine of A got the lock at the moment at which the one before it learned that its "+

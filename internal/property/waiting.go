@@ -226,7 +226,7 @@ var NoWatchLeft = New(
 		s.Await("C to be held up, or to wait", comesToAStop(last, slow, 0))
 		b.Close()
 		slow.Let()
-		last.StillWaits()
+		last.StillWaits() // let it come to rest: it may have the lock, which is not asked here
 		d := s.Join("D")
 		_ = s.givesUp(s.queue(d)[0], "D waits in the queue")
 		held.Release()
