@@ -249,6 +249,7 @@ func TestStillBrokenGivingUpWhileDisconnected(t *testing.T) {
 	line := lock.Line(z, 1)
 	holder, b := line[0], line[1]
 	b.Tap.Cut()
+	z.Await("Ben to see that he is disconnected", func() bool { return b.State() != zk.StateHasSession })
 	err := b.Cancel()
 	require.ErrorIs(t, err, context.Canceled, "what Ben's Lock answers")
 	require.ErrorIs(t, err, zk.ErrNoServer, "and what it says of its delete")
