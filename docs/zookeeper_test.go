@@ -446,6 +446,7 @@ func TestAChangeThatWasUndoneIsNotTold(t *testing.T) {
 	client.Tap.Cut()
 	require.NoError(t, makes(z.Observer(), path))
 	require.NoError(t, deletes(z.Observer(), path))
+	z.Await("the client to notice", func() bool { return client.State() != zk.StateHasSession })
 	client.Tap.Restore()
 	z.Await("the client to be back", func() bool { return client.State() == zk.StateHasSession })
 	z.Barrier(client)
