@@ -443,7 +443,7 @@ var KeptWatch = New(
 	text("the waiter has no znode any more, and waits on: every client that comes later is served before it",
 		"等待者的 znode 已经不在了，它却还在等：后来的客户端都比它先拿到锁"),
 	text("you are about to sleep until your watch fires: in which session was it set, and does your znode still exist?",
-		"你正要睡到监听器触发：它是在哪个会话里设置的？你的 znode 还在吗？"),
+		"你打算一直等到监听器触发：可它是在哪个会话里设置的？你的 znode 还在吗？"),
 	func(s *Story) {
 		open := s.subject.Open
 		s.subject.Open = func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {

@@ -31,8 +31,8 @@ var hunts = []Level{
 		Asks: text("The mistake in this lock was published in a blog article (lenshood, 2020). "+
 			"The rest is the recipe, beside it. One difference: what Lock returns to a client that waited. "+
 			"Can you make both hold it, where the recipe would not?",
-			"这把锁的错误来自一篇公开的博客文章（lenshood，2020 年），其余和旁边的官方做法一样。"+
-				"只有一处不同：客户端等待之后，Lock 返回什么。"+
+			"这把锁的错误来自一篇公开的博客文章（lenshood，2020 年）。"+
+				"它和旁边的官方做法只有一处不同：客户端等待之后，Lock 返回什么。"+
 				"你能让两个客户端同时持有它，而官方做法不会这样吗？"),
 		Learn: text("One client gave up and deleted its znode, but Lock returned without an error: "+
 			"this client believes that it holds the lock. The repair: return the error, as the recipe, beside it, does.",
@@ -45,8 +45,8 @@ var hunts = []Level{
 		Asks: text("This mistake is from an article on 51CTO, a site for programmers. "+
 			"The rest is the recipe, beside it. One difference: how a client looks for the znode before its own. "+
 			"Again: can you make both hold it, where the recipe would not?",
-			"这个错误来自 51CTO 上的一篇文章，其余和旁边的官方做法一样。"+
-				"只有一处不同：客户端怎样找自己前面的节点。"+
+			"这个错误来自 51CTO 上的一篇文章。"+
+				"这把锁和旁边的官方做法也只有一处不同：客户端怎样找自己前面的节点。"+
 				"再来一次：你能让两个客户端同时持有它，而官方做法不会这样吗？"),
 		Learn: text("Its list failed, so it did not know which znode is before its own, and asked for one that does not "+
 			"exist. For this lock, that means that its turn has come. "+
