@@ -49,6 +49,7 @@ code | sed '/^void acquire/,/^}/s/^/>> /; /^String get/,/^}/s/^/>> /' >"$papers/
 code | sed -e '/class LockWatcher/,/^}/s/^/>> /; /^private List.*getAllSortedPaths/,/^}/s/^/>> /' \
 	-e '/void unlock/,/^}/s/^/>> /' >"$papers/8-listing.txt"
 {
+	sed -n '/分布式锁原理$/,/^4\./p' lenshood.txt
 	sed -n '/^### 判断读写顺序/,/^### 释放锁/p; /改进方案/,$p' mxjuly.txt
 	sed -n '/改进后的分布式锁实现</,/结论/p' nileader.txt |
 		awk '/<li>/ { printf "%d. ", ++n } { print }' | sed 's/<[^>]*>//g'

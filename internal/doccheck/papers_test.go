@@ -50,7 +50,7 @@ func standIns() map[string]string {
 		"alibaba": listings.String() + "1. 互斥\n2. 防死锁\n",
 		"51cto": "public class ZooKeeperLock {\n" + methods("    ", "public boolean lock()", "public boolean tryLock()",
 			"private boolean waitOtherLock()", "public void unlock()", "public void process()") + "}\n测试\n",
-		"lenshood": "### 代码实现\n" + methods("", "public void lock()", "void acquire()",
+		"lenshood": "### Zookeeper 分布式锁原理\n2. 排序\n4. 休眠\n### 代码实现\n" + methods("", "public void lock()", "void acquire()",
 			"private class LockWatcher implements", "String getCurrentFirstPath()", "String getPreviousPath()",
 			"private List<String> getAllSortedPaths()", "public void unlock()") + "### 总结\n",
 		"mxjuly":   "### 判断读写顺序\n第一步\n### 释放锁\n**改进方案\n",
@@ -111,6 +111,7 @@ func TestTheListingsOfTheHuntMarkEachGroupsPart(t *testing.T) {
 		assert.Equal(t, group.marked, strings.Join(marked, " "), "group %d", group.number)
 	}
 	assert.Contains(t, papers(3, "listing"), "\n55. substringAfter(node, '_')\n")
+	assert.Contains(t, papers(9, "listing"), "2. 排序\n4. 休眠\n### 判断读写顺序\n")
 	assert.Contains(t, papers(9, "listing"), "\n2. getChildren\n")
 }
 
