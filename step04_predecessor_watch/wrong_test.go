@@ -264,7 +264,7 @@ func TestW28OneFieldForTheZnode(t *testing.T) {
 	second.MustWait("the znode of a goroutine that has unlocked")
 }
 
-// W9, published in the same two and in nileader's article on the herd effect.
+// W9, published in the same two, in lenshood's text, and in nileader's article on the herd effect.
 // The idea: exists() reports whether the znode exists, and sets the watch. It also
 // sets one when the znode does not exist, to notify of its creation, which never
 // happens: the watch stays.
