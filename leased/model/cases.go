@@ -37,7 +37,7 @@ var (
 		requests: []request{{write, 0}, {write, halfTick}, {write, 0}},
 	}
 	sentApart = Rule{
-		name:        "three writes, each sent a tick after the last was sent",
+		name:        "three writes, sent a tick apart",
 		lease:       90,
 		requests:    []request{{write, 0}, {write, wholeTick}, {write, wholeTick}},
 		fromSending: true,
@@ -76,7 +76,7 @@ var (
 // The settings. Each other setting is one of these three, with an addition.
 var (
 	stalls = Setting{
-		name:             "every line stalls as it likes",
+		name:             "any line may stall",
 		clock:            quarters,
 		places:           []place{atFollower},
 		clientLineStalls: true,
@@ -103,7 +103,7 @@ var (
 // follower is the setting for a follower that is paused while no line stalls. Where lines stall, such a
 // follower adds nothing new: messages to it wait in its line anyway.
 var follower = Setting{
-	name:             "the follower is paused, resumes, and is partitioned; no line stalls",
+	name:             "the follower pauses, then is partitioned; no line stalls",
 	clock:            quarters,
 	places:           []place{atFollower},
 	followerStands:   true,
@@ -236,12 +236,12 @@ var notCovered = []Case{
 	holds(fiveWrites, stalls.with("A is connected to an observer behind a follower", behindAFollower)),
 	breaks(
 		threeWrites,
-		stalls.with("the follower forgets that it has heard of A", func(s *Setting) { s.followerForgets = true }),
+		stalls.with("the follower forgets A", func(s *Setting) { s.followerForgets = true }),
 	),
 	breaks(
 		threeWrites,
 		stalls.with(
-			"the leader ends A's session some time after it has decided to",
+			"the leader ends A's session in two steps",
 			func(s *Setting) { s.leaderEndsInSteps = true },
 		),
 	),
