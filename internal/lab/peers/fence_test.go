@@ -2,27 +2,33 @@ package peers
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
 	"zklock/internal/property"
 	"zklock/internal/zktest"
+	reentrant "zklock/step05_reentrant"
 )
 
 // The page's statements, in their order.
 const (
 	tokenInEachRow = iota
 	tokenOfTheLock
-	tokenBeforeARead
 	whoMayShip
+	tokenBeforeARead // which the page tells by what it replaces
 )
 
 // An orders is a database of two orders, in a file, and each statement is run by a process
@@ -42,7 +48,10 @@ func newOrders(t *testing.T, z *zktest.Zoo) *orders {
 	for _, block := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		db.statements = append(db.statements, block[1])
 	}
-	require.Len(t, db.statements, 4, "statements on the page")
+	require.Len(t, db.statements, 3, "statements on the page")
+	const write, read = "UPDATE orders SET state = :state", "SELECT state FROM orders"
+	require.Contains(t, string(page), "with `"+read+"` in place of `"+write+"`")
+	db.statements = append(db.statements, strings.Replace(db.statements[tokenOfTheLock], write, read, 1))
 	db.run(`CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT, token INTEGER NOT NULL DEFAULT 0, shipper TEXT);
 		INSERT INTO orders (id, state) VALUES (1, 'new'), (2, 'new'), (17, 'open');
 		CREATE TABLE locks (name TEXT PRIMARY KEY, token INTEGER NOT NULL DEFAULT 0);
@@ -161,4 +170,62 @@ func TestATokenForEachLockAndNotForEachRow(t *testing.T) {
 		db.writes(tokenOfTheLock, late, 2, "late"))
 	require.Equal(t, read, db.state(2), "what the new holder has read is still there")
 	require.Empty(t, db.does(tokenBeforeARead, late, 2, "", ""), "the late holder reads: rows")
+}
+
+var errLate = errors.New("a later holder has written")
+
+// ship takes the lock and writes that an order is shipped, by the page's first statement.
+func ship(ctx context.Context, lock *reentrant.Lock, db *sql.DB, update string, id int) error {
+	hold, err := lock.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer hold.Unlock()
+	token := hold.Token()
+	result, err := db.Exec(update, sql.Named("state", "shipped"), sql.Named("id", id), sql.Named("token", token))
+	if err != nil {
+		return err
+	}
+	if rows, err := result.RowsAffected(); err != nil || rows == 0 {
+		return errors.Join(err, errLate)
+	}
+	return nil
+}
+
+// The page's Go writes, and learns from the number of rows that a later holder has written.
+func TestTheGoOfThePageSendsTheToken(t *testing.T) {
+	z := needsSQLite(t)
+	db := newOrders(t, z)
+	throughGo := sql.OpenDB(shell{db})
+	defer throughGo.Close()
+	session, err := reentrant.Open(zktest.Servers(), 10*time.Second)
+	require.NoError(t, err)
+	defer session.Close()
+	lock := reentrant.New(session, z.Root+"/orders")
+
+	require.NoError(t, ship(z.Ctx, lock, throughGo, db.statements[tokenInEachRow], 17))
+	require.Equal(t, "shipped", db.state(17))
+	require.NotEqual(t, "0", db.run("SELECT token FROM orders WHERE id = 17;"), "the token that the row keeps")
+
+	db.run("UPDATE orders SET state = 'cancelled', token = 9223372036854775807 WHERE id = 17;")
+	require.ErrorIs(t, ship(z.Ctx, lock, throughGo, db.statements[tokenInEachRow], 17), errLate)
+	require.Equal(t, "cancelled", db.state(17), "what the later holder has written")
+}
+
+// A shell lets database/sql run a statement in SQLite's shell.
+type shell struct{ db *orders }
+
+func (s shell) Connect(context.Context) (driver.Conn, error) { return s, nil }
+func (s shell) Driver() driver.Driver                        { return nil }
+func (s shell) Prepare(string) (driver.Stmt, error)          { return nil, errors.ErrUnsupported }
+func (s shell) Begin() (driver.Tx, error)                    { return nil, errors.ErrUnsupported }
+func (s shell) Close() error                                 { return nil }
+
+func (s shell) ExecContext(_ context.Context, statement string, args []driver.NamedValue) (driver.Result, error) {
+	var parameters string
+	for _, arg := range args {
+		parameters += fmt.Sprintf(".parameter set :%s \"'%v'\"\n", arg.Name, arg.Value)
+	}
+	rows, err := strconv.ParseInt(s.db.run(parameters+statement+"SELECT changes();"), 10, 64)
+	return driver.RowsAffected(rows), err
 }
