@@ -450,6 +450,24 @@ func TestTheCoinInABrowser(t *testing.T) {
 	b.Until(`document.querySelector('[data-key="coin"]') === null`)
 }
 
+// What can happen to a client stands between it and the server, and covers neither. It can be cancelled wherever the focus is.
+func TestTheMenuOfAClientInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "#4", 1366, 768)
+	press(b, "client-1")
+	places := browser.Evaluate[[]float64](b, `(() => {
+		const box = (e) => { const { y, height } = e.getBBox(); return [y, y + height]; };
+		const pills = [...at("board").querySelectorAll("[data-key^=go-1-] rect")];
+		return [box(at("board").querySelector("[data-key=client-1] circle"))[1], ...pills.flatMap(box), box(at("board").querySelector(".server"))[0]];
+	})()`)
+	assert.Len(t, places, 2+2*3, "a client, three pills, and the server")
+	assert.True(t, slices.IsSorted(places), "from the client down to the server: %v", places)
+	browser.Evaluate[any](b, `document.activeElement.blur()`)
+	b.Do(chromedp.KeyEvent(kb.Escape))
+	b.Until(`menu === -1 && document.querySelector("[data-key=go-1-crash]") === null`)
+	b.Until(`location.hash === "#4/"`)
+}
+
 // Each column of all interleavings is one: pressed, it is played. This is no win of the reader's.
 func TestAColumnIsPlayedInABrowser(t *testing.T) {
 	t.Parallel()

@@ -150,7 +150,11 @@ function draw(svg, g, point, path) {
   if (!p.isSmall) out.push(coins(p), stamp(g, point, p.w / 2));
   svg.innerHTML = out.join("");
   const says = svg.querySelector(".stamp text");
-  if (says) says.before(stampBox(p, says.getBBox().width));
+  if (says) {
+    const room = p.w - 2 * (STAMP.beside + 4), { width } = says.getBBox();
+    if (width > room) says.style.fontSize = `${STAMP.size * room / width}px`;
+    says.before(stampBox(p, Math.min(room, width)));
+  }
 }
 
 // queue draws the server with its znodes as they are at a point, and the wires and watches of the clients. A request
@@ -162,20 +166,23 @@ function queue(p, g, point, done = point) {
   if (!zs.length) out.push(words(p.w / 2, p.znode, say("the lock's queue: no znode", "锁的队列：没有节点"), "", "small"));
   for (let c = 0; c < n; c++) {
     const x = p.x(c), s = g.stand(point, c);
-    out.push(`<path d="M${x} ${p.client + p.r}V${p.server}" class="wire" ${s.state === "crashed" ? 'stroke-dasharray="3 9"' : ""}/>`);
-    for (const on of s.watches) {
-      const z = zs.find((z) => z.name === on) ?? { x: p.w / 2 };
-      const end = zs.some((z) => z.name === on) ? p.znode - (p.isSmall ? 17 : 24) : p.server, side = x < z.x ? 1 : -1;
+    const isWritten = p.isSmall && s.op; // the small board has the request where the wire is
+    out.push(`<path d="M${x} ${p.client + p.r}V${isWritten ? `${p.chip - 12}M${x} ${p.chip + 12}V` : ""}${p.server}" class="wire" ${s.state === "crashed" ? 'stroke-dasharray="3 9"' : ""}/>`);
+    for (const on of s.state === "waits" && !s.gaveUp ? s.watches : []) {
+      const watched = zs.find((z) => z.name === on), z = watched ?? { x: p.w / 2 };
+      if (!watched && on !== ".") continue; // it has fired
+      const end = watched ? p.znode - (p.isSmall ? 17 : 24) : p.server, side = x < z.x ? 1 : -1;
       const from = `${x + side * p.r * 0.8} ${p.client + p.r * 0.7}`, bend = `${x + side * 70} ${p.server - 60}`;
       out.push(`<path d="M${from}C${bend} ${z.x} ${p.server - 50} ${z.x} ${end}" class="watch"/>`);
       out.push(`<circle cx="${z.x}" cy="${end}" r="5" class="eye"/>`);
     }
   }
   for (const z of zs) {
-    const whose = z.owner < 0 ? "?" : nameOf(z.owner), look = `stroke:${COLOURS[z.owner] ?? "var(--ink)"}`;
-    const drawn = p.isSmall ? box(z.x, p.znode, 72, 34, look) + words(z.x, p.znode, `${number(z.name)} · ${whose}`)
-      : box(z.x, p.znode, 84, 48, look) + words(z.x, p.znode - 8, number(z.name)) +
-        words(z.x, p.znode + 12, say(`of ${whose}`, `${whose} 的`), "", "small");
+    const whose = z.owner < 0 ? "?" : nameOf(z.owner), isLeft = isOrphan(g, point, z);
+    const look = `stroke:${isLeft ? "var(--bad)" : COLOURS[z.owner] ?? "var(--ink)"}`, ink = isLeft ? "fill:var(--bad)" : "";
+    const says = isLeft ? say(`left by ${whose}`, `${whose} 留下的`) : say(`of ${whose}`, `${whose} 的`);
+    const drawn = p.isSmall ? box(z.x, p.znode, 72, 34, look) + words(z.x, p.znode, `${number(z.name)} · ${whose}`, ink)
+      : box(z.x, p.znode, 84, 48, look) + words(z.x, p.znode - 8, number(z.name), ink) + words(z.x, p.znode + 12, says, ink, "small");
     out.push(`<g data-znode="${html(z.name)}">${drawn}</g>`);
   }
   return out.join("");
@@ -189,9 +196,15 @@ function client(p, g, point, c, read, path) {
     (s.state === "crashed" ? `<path d="M${x - 18} ${y - 18}l36 36m0 -36l-36 36" class="cross"/>` : "");
   const label = `${say("client ", "客户端 ")}${nameOf(c)}${say(", ", "，")}${state}${say(": what can happen to it", "：它可能遇到什么")}`;
   const out = [faults.length ? press(`client-${c}`, label, circle, `aria-expanded="${menu === c}"`) : circle, words(x, y - p.r - 14, state, `fill:var(--${colour})`)];
+// isOrphan reports whether nobody deletes a znode any more: all calls of its client have returned.
+function isOrphan(g, point, z) {
+  const s = z.owner < 0 ? {} : g.stand(point, z.owner);
+  return !s.op && ["idle", "got an error"].includes(s.state);
+}
+
   if (s.expired && !p.isSmall) out.push(words(x, y - p.r - 34, say("session expired", "会话已过期"), "fill:var(--bad)", "small"));
   if (p.isSmall) out.push(s.op ? words(x, p.chip, request(s), "", "small wait") : "");
-  else if (read && menu !== c) out.push(box(x, y + 54, 128, 24, "", 3), words(x, y + 54, say("has read: ", "读到：") + (read.join(" ") || say("nobody", "没有人")), "", "small"));
+  else if (read && menu !== c) out.push(box(x, y + 53, 128, 22, "", 3), words(x, y + 53, say("has read: ", "读到：") + (read.join(" ") || say("nobody", "没有人")), "", "small"));
   return out.join("");
 }
 
@@ -210,10 +223,15 @@ const facing = (c) => sides(c)[(turned[c] ?? 0) % sides(c).length];
 function chips(p, c, point) {
   const x = p.x(c), y = p.chip, who = nameOf(c) + say(": ", "：");
   if (menu === c) {
-    return happens(c).map((m, k) => press(`go-${c}-${m.deed}`, who + deeds()[m.deed], box(x, y - 36 + k * 42, 176, 36, "fill:var(--bad);stroke:var(--bad)", 18) + words(x, y - 36 + k * 42, deeds()[m.deed], "fill:var(--paper)"))).join("");
+    const all = happens(c), row = (k) => y + (k - (all.length - 1) / 2) * MENU.apart;
+    return all.map((m, k) => press(`go-${c}-${m.deed}`, who + deeds()[m.deed], box(x, row(k), 176, MENU.high, "fill:var(--bad);stroke:var(--bad)", MENU.high / 2) + words(x, row(k), deeds()[m.deed], "fill:var(--paper)"))).join("");
   }
   const all = sides(c), m = facing(c);
   if (m === undefined) return "";
+// following returns what a chip shows when it is turned once more.
+const following = (c) => sides(c)[((turned[c] ?? 0) + 1) % sides(c).length];
+
+const MENU = { high: 30, apart: 34 }; // three fit between a client and the server
   const isLoss = m?.deed.startsWith("lose"), left = all.length > 1 ? x - 17 : x;
   const asked = m?.deed === "unlock" ? say("call Unlock", "调用 Unlock") : request(game.stand(point, c));
   const face = isLoss ? words(left, y - 9, asked, "fill:var(--paper)") + words(left, y + 9, "✕ " + deeds()[m.deed], "fill:var(--paper)") : words(left, y, asked);
@@ -223,12 +241,12 @@ function chips(p, c, point) {
   return `<g data-chip="${c}">${chip}${turn}</g>`;
 }
 
-const STAMP = { y: 15, high: 28, beside: 20 }; // at the top edge, where it covers nothing
+const STAMP = { y: 15, high: 28, beside: 20, size: 17 }; // at the top edge, where it covers nothing
 
 // stamp says at the top of the board what is wrong at an end.
 function stamp(g, point, x) {
-  const wrong = g.end(point)?.wrong[0];
-  return wrong ? `<g class="stamp">${words(x, STAMP.y, "✕ " + kindOf(wrong))}</g>` : "";
+  const wrong = g.end(point)?.wrong ?? [];
+  return wrong.length ? `<g class="stamp">${words(x, STAMP.y, "✕ " + wrong.map(kindOf).join(" · "))}</g>` : "";
 }
 // stampBox returns the box of a stamp whose text is so wide.
 function stampBox(p, wide) {
@@ -650,7 +668,6 @@ at("board").addEventListener("keydown", (e) => {
     if (sign) pressed(sign.dataset.key);
   }
   if (e.key === "t" && key.startsWith("go-")) { turned[key[3]] = (turned[key[3]] ?? 0) + 1; halt(); show(key); }
-  if (e.key === "Escape" && menu >= 0) pressed(`client-${menu}`);
 });
 addEventListener("keydown", (e) => {
   if (e.key === "Backspace" && played) { e.preventDefault(); back("go-0"); }
@@ -685,6 +702,7 @@ addEventListener("pointerup", () => {
   const side = Math.abs(dx) > 70 ? all.find((m) => m?.deed === (dy > 40 ? "lose-reply" : "lose-request")) ?? all[1]
     : dy > 50 ? all[0] : null;
   if (!side) return show(`go-${c}`);
+  if (e.key === "Escape" && menu >= 0) pressed(`client-${menu}`);
   shown = null;
   go(side);
 });
