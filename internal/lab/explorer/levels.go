@@ -3,6 +3,7 @@ package explorer
 import (
 	"zklock/internal/explore"
 	"zklock/internal/lab/locks"
+	"zklock/internal/lang"
 )
 
 // What the page calls a lock that stands beside another. Somebody who has only this page knows no steps.
@@ -16,13 +17,14 @@ var (
 var hunts = []Level{
 	{
 		Key: "4", Title: recipe, Coins: 1, Beside: "5", Other: repaired,
-		Asks: text("Two clients want one lock. Each watches the znode before its own, as ZooKeeper's recipe says. "+
+		Asks: text("Two clients want one lock, and both follow ZooKeeper's recipe. "+
 			"You choose what happens next. Can you make both hold the lock?",
-			"两个客户端想要同一把锁。每个客户端都监听自己前面的节点，ZooKeeper 的官方做法就是这样。"+
-				"接下来发生什么，由你选择。你能让它们同时持有锁吗？"),
-		Learn: text("The server had ended the session of the first holder, and deleted its znode. "+
-			"That client did not know. The repair: without a connection, a client does not hold the lock (step 5 of the tutorial).",
-			"服务器结束了第一个持有者的会话，删掉了它的节点，而它并不知道。修法：连接一断，客户端就不再持有锁（教程第 5 步）。"),
+			"两个客户端想要同一把锁，都照 ZooKeeper 的官方做法去拿。接下来发生什么，由你选择。你能让它们同时持有锁吗？"),
+		Learn: text("The server had ended {X}'s session, and deleted its znode. "+
+			"{X} did not know. The repair: without a connection, a client does not hold the lock.",
+			"服务器结束了 {X} 的会话，删掉了它的节点，而 {X} 并不知道。修法：连接一断，客户端就不再持有锁。"),
+		Met: []lang.Text{text("a session ends, and its client does not know → no connection, no lock",
+			"会话结束了，客户端却不知道 → 连接一断，就不再持有锁")},
 		Hint:  text("A client's session can end while the client still runs.", "客户端还在运行，它的会话也可能已经结束。"),
 		Goals: anyOf(explore.Gravest[:3]...),
 	},
@@ -34,9 +36,11 @@ var hunts = []Level{
 			"这把锁的错误来自一篇公开的博客文章（lenshood，2020 年）。"+
 				"它和旁边的官方做法只有一处不同：客户端等待之后，Lock 返回什么。"+
 				"你能让两个客户端同时持有它，而官方做法不会这样吗？"),
-		Learn: text("One client gave up and deleted its znode, but Lock returned without an error: "+
-			"this client believes that it holds the lock. The repair: return the error, as the recipe, beside it, does.",
-			"一个客户端放弃等待，删掉了自己的节点，但 Lock 返回时没有报错，于是它以为自己持有锁。修法：像旁边的官方做法那样，返回错误。"),
+		Learn: text("{X} gave up and deleted its znode, but its Lock returned without an error: "+
+			"{X} believes that it holds the lock. The repair: return the error, as the recipe, beside it, does.",
+			"{X} 放弃等待，删掉了自己的节点，但 Lock 返回时没有报错，于是 {X} 以为自己持有锁。修法：像旁边的官方做法那样，返回错误。"),
+		Met: []lang.Text{text("a client gives up, and Lock returns no error → return it",
+			"客户端放弃等待，Lock 却不报错 → 返回错误")},
 		Hint:  text("A client that waits can stop waiting.", "正在等待的客户端，也可以不再等下去。"),
 		Goals: []Goal{{Kind: explore.TwoInside, Faults: []string{"give-up"}}},
 	},
@@ -48,26 +52,33 @@ var hunts = []Level{
 			"这个错误来自 51CTO 上的一篇文章。"+
 				"这把锁和旁边的官方做法也只有一处不同：客户端怎样找自己前面的节点。"+
 				"再来一次：你能让两个客户端同时持有它，而官方做法不会这样吗？"),
-		Learn: text("Its list failed, so it did not know which znode is before its own, and asked for one that does not "+
-			"exist. For this lock, that means that its turn has come. "+
+		Learn: text("{X}'s list failed, so {X} did not know which znode is before its own, and asked for one that does "+
+			"not exist. For this lock, that means that {X}'s turn has come. "+
 			"The repair: return the error, as the recipe, beside it, does.",
-			"它没能列出队列，不知道自己前面是哪个节点，就去查一个不存在的节点。前面的节点不存在，"+
-				"这把锁就当作轮到自己了。修法：像旁边的官方做法那样，返回错误。"),
+			"{X} 没能列出队列，不知道自己前面是哪个节点，就去查一个不存在的节点。前面的节点不存在，"+
+				"这把锁就当作轮到 {X} 了。修法：像旁边的官方做法那样，返回错误。"),
+		Met: []lang.Text{text("a list fails, and Lock goes on → return the error",
+			"没能列出队列，Lock 却照样往下走 → 返回错误")},
 		Hint:  text("A client may fail to learn who is before it.", "客户端可能没能得知谁排在自己前面。"),
 		Goals: []Goal{{Kind: explore.TwoInside, Faults: []string{"lose-reply getChildren"}}},
 	},
 	{
 		Key: locks.PartA, Title: text("the half repaired lock", "修了一半的锁"), Coins: 1, Beside: "5", Other: repaired,
-		Asks: text("This is the recipe, half repaired. No lost message breaks this one any more. "+
-			"What else can make both hold it?",
-			"这是修了一半的官方做法：丢失哪条消息，都攻不破它了。还有什么能让两个客户端同时持有它？"),
-		Learn: text("The session of the first holder had ended, and its Lock had returned long before: "+
-			"what Lock returned cannot change later. The repair, beside it: Lock returns a hold, which ends "+
-			"with the connection (step 5 of the tutorial).",
-			"第一个持有者的会话已经结束，而它的 Lock 早就返回了：Lock 返回过的结果，事后不会再变。"+
-				"修法见旁边：Lock 返回一个 hold，连接一断，hold 就结束（教程第 5 步）。"),
+		Asks: text("This is the recipe, half repaired: a client whose message was lost asks again. "+
+			"Three things could go wrong with the recipe. Which one is left?",
+			"这是修了一半的官方做法：消息丢了，客户端会再问一次。官方做法可能出三种错，这里还剩哪一种？"),
+		Learn: text("The moves of level 1 win here too: asking again does not help, because {X}'s Lock returned "+
+			"before its session ended. The repair, beside it: Lock returns a hold, which ends with the connection.",
+			"第 1 关的走法在这里照样能赢：{X} 的 Lock 早已返回，会话后来才结束，再问也没有用。"+
+				"修法见旁边：Lock 返回一个 hold，连接一断，hold 就结束。"),
+		Met: []lang.Text{
+			text("a message is lost → ask again, and look for one's own znode first",
+				"消息丢了 → 再问一次，并且先找自己的节点"),
+			text("Lock has returned, then the session ends → return a hold, which can end",
+				"Lock 返回之后会话才结束 → 返回一个会结束的 hold"),
+		},
 		Hint:  text("A request or a reply need not be lost. What else can the coin buy?", "不一定要丢失请求或响应。红币还能用在哪里？"),
-		Goals: anyOf(explore.TwoInside),
+		Goals: anyOf(explore.Gravest[:3]...),
 	},
 	{
 		Key: "5", Title: repaired, Coins: 1,

@@ -372,20 +372,16 @@ function show(focus) {
   at("give-up").textContent = isWon(won) ? say("Show me", "演示") : say("Give up?", "放弃？");
   at("way").textContent = at("give").open && !isOver ? waysFromHere(all) : "";
   at("undo").disabled = at("again").disabled = !played;
-  showGoals(lost);
-  showHow();
+  if (lost.length && lost.length === all.length) at("how").textContent = say("Take a choice back.", "撤回一步吧。");
+  else showHow();
   at("note").textContent = say(level.note);
   at("link").hidden = !end?.wrong.length || shown?.from === LINK;
   const following = data.levels[data.levels.indexOf(level) + 1];
   at("next").hidden = !following || !isWon(won);
   const isFinale = isSound() && (hasGivenUp || isOver || Boolean(best().played));
   if (isFinale && !shown) store.set("zklock-network-" + level.key, JSON.stringify({ played: 1 }));
-  at("finale").hidden = !isFinale;
-  if (isFinale) {
-    const all = figure(columnsOf(game));
-    at("sound").textContent = say(`✓ ${all} interleavings, none wrong.`, `✓ ${all} 种交错次序，没有一种出错。`);
-  }
-  if (at("limits")) at("limits").hidden = !isFinale;
+  showFinale(isFinale);
+  showGoals(lost, isFinale || hasGivenUp || isWon(won));
   const asksNext = shown?.from === LINK ? say("Your turn: ", "轮到你了：") : say("Next: ", "下一把：");
   if (following) at("next").textContent = asksNext + say(following.title) + " →";
   at("hunt").hidden = !end?.wrong.length || !all.length;
@@ -408,6 +404,24 @@ function showLevels() {
     b.innerHTML = `${data.levels.indexOf(l) + 1} <span>${html(say(title))}</span><i>${tick}</i>`;
     b.ariaLabel = b.textContent.trim();
   }
+// showFinale says of a lock that nobody breaks how far that goes, and which mistakes the reader has met on his way.
+function showFinale(isFinale) {
+  at("finale").hidden = !isFinale;
+  at("give").hidden = isFinale;
+  if (!isFinale) return;
+  const all = figure(columnsOf(game)), coins = count(level.coins, "one fault", "faults", "次故障");
+  at("sound").textContent = say(`✓ ${all} interleavings of ${game.data.clients} clients with ${level.coins ? coins : "no fault"}: none is wrong.`,
+    `✓ ${game.data.clients} 个客户端、${coins}，共 ${all} 种交错次序：没有一种出错。`);
+  const hunted = data.levels.filter((l) => l.met), isMet = (l) => best(l.key)[0];
+  at("met-title").hidden = !hunted.length;
+  at("met").replaceChildren(...hunted.flatMap((l) => (isMet(l) ? l.met.map(say) : [say("not broken yet", "还没有攻破")]).map((says) => {
+    const line = document.createElement("li");
+    line.className = isMet(l) ? "" : "shown";
+    line.textContent = `${isMet(l) ? "✓" : "○"} ${say(l.title)}${say(": ", "：")}${says}`;
+    return line;
+  })));
+}
+
 }
 
 function showVerdict(isOver, end, won, all, lost) {
@@ -439,7 +453,7 @@ function showVerdict(isOver, end, won, all, lost) {
       (more ? " " + more + fullStop : ""), "bad win");
     const asked = level.goals[0];
     if (why) p(why);
-    if (won.includes(asked) && level.learn.en) p(say(placed(level.learn)));
+    if (won.includes(asked) && level.learn.en) p(say(placed(level.learn)).replaceAll("{X}", nameOf(mine().find(isFault)?.client ?? 0)));
     if (end.wrong.includes(asked.kind) && !won.includes(asked) && second()?.end.wrong.length) {
       p(say(`Both hold it, but ${level.other.en} breaks here too: find what only this lock does wrong.`, `两个客户端都持有了锁，可是${level.other.zh}在这里也会出错：请找出只有这把锁才犯的错。`));
     }
@@ -547,11 +561,13 @@ function showGoals(lost) {
     const b = document.createElement("b"), small = document.createElement("small");
     b.textContent = goalName(goal);
     if (n) b.prepend(Object.assign(document.createElement("span"), { textContent: "✓ ", className: "right" }));
-    small.textContent = n ? say(`you: ${n}; the fewest: ${few}`, `你：${n} 次；最少：${few} 次`) + (n === few ? " ★" : "")
+    const cannot = isKnown && !least(goal).length;
+    if (cannot) card.classList.add("never");
+    small.textContent = n ? say(`you: ${n}; fewest: ${few}`, `你：${n} 次；最少：${few} 次`) + (n === few ? " ★" : "")
       : lost.includes(goal) ? say("out of reach from here", "从这里到不了")
-      : !hasGivenUp ? say("not found yet", "还没找到")
+      : cannot ? say("cannot happen ✓", "不会发生 ✓")
       : few ? say(`the fewest: ${choicesIn(few)}`, `最少：${choicesIn(few)}`)
-      : say("in no interleaving", "没有一种次序会这样");
+      : say("not found yet", "还没找到");
     card.append(b, small);
     return card;
   }));
@@ -686,6 +702,7 @@ let drag = null;
 at("board").addEventListener("pointerdown", (e) => {
   const chip = e.target.closest("[data-key^=go-]")?.closest("[data-chip]");
   if (chip && !isMoving()) halt();
+  if (e.key === "Escape" && menu >= 0) pressed(`client-${menu}`);
   drag = chip && !isBusy ? { chip, c: Number(chip.dataset.chip), x: e.clientX, y: e.clientY, moved: false } : null;
 });
 addEventListener("pointermove", (e) => {
@@ -702,7 +719,6 @@ addEventListener("pointerup", () => {
   const side = Math.abs(dx) > 70 ? all.find((m) => m?.deed === (dy > 40 ? "lose-reply" : "lose-request")) ?? all[1]
     : dy > 50 ? all[0] : null;
   if (!side) return show(`go-${c}`);
-  if (e.key === "Escape" && menu >= 0) pressed(`client-${menu}`);
   shown = null;
   go(side);
 });
@@ -728,12 +744,12 @@ at("give").ontoggle = () => {
   halt();
   const ways = level.goals.filter((goal) => least(goal).length);
   at("hint").textContent = ways.length ? say(level.hint) : "";
-  hasGivenUp ||= !level.hint.en;
-  at("answers").replaceChildren(...ways.length ? ways.map((goal) => {
+  hasGivenUp ||= !ways.length || !level.hint.en;
+  at("answers").replaceChildren(...ways.map((goal) => {
     const b = Object.assign(document.createElement("button"), { type: "button", textContent: say("Show me: ", "演示：") + goalName(goal) });
     b.onclick = () => { hasGivenUp = true; replay(least(goal)); };
     return b;
-  }) : [say(`Nobody can win here. With ${game.data.clients} clients and ${count(level.coins, "one fault", "faults", "")}, every interleaving is right.`, `这里谁也赢不了：${game.data.clients} 个客户端、${level.coins} 次故障，所有交错次序都正确。`)]);
+  }));
   show();
 };
 
@@ -752,6 +768,7 @@ function columnsOf(g) {
 }
 
 const NEAR = 6, NEAR_TOUCH = 12; // pixels: so far from a red column, it is meant
+  if (at("give").hidden) at("on")?.focus({ preventScroll: true });
 
 function icicle() {
   const canvas = at("icicle"), w = canvas.width = canvas.clientWidth * devicePixelRatio, h = canvas.height = canvas.clientHeight * devicePixelRatio;

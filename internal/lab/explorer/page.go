@@ -43,16 +43,17 @@ type Book struct{ Home, Next, Other string }
 
 // A Level is a lock to break.
 type Level struct {
-	Key    string    `json:"key"` // of its game, and in the page's address
-	Title  lang.Text `json:"title"`
-	Asks   lang.Text `json:"asks"`
-	Learn  lang.Text `json:"learn"`  // said after the first goal was reached
-	Hint   lang.Text `json:"hint"`   // said before the answer
-	Note   lang.Text `json:"note"`   // said beside the goals
-	Coins  int       `json:"coins"`  // so many faults may happen
-	Goals  []Goal    `json:"goals"`  // the first is what the level asks for
-	Beside string    `json:"beside"` // the game of a lock on which the same choices are played; "": none
-	Other  lang.Text `json:"other"`  // what the page calls this lock
+	Key    string      `json:"key"` // of its game, and in the page's address
+	Title  lang.Text   `json:"title"`
+	Asks   lang.Text   `json:"asks"`
+	Learn  lang.Text   `json:"learn"`  // said after the first goal was reached; {X} is the client with the fault
+	Hint   lang.Text   `json:"hint"`   // said before the answer
+	Note   lang.Text   `json:"note"`   // said beside the goals
+	Met    []lang.Text `json:"met"`    // what goes wrong, and what repairs it: said at the end of the last level
+	Coins  int         `json:"coins"`  // so many faults may happen
+	Goals  []Goal      `json:"goals"`  // the first is what the level asks for
+	Beside string      `json:"beside"` // the game of a lock on which the same choices are played; "": none
+	Other  lang.Text   `json:"other"`  // what the page calls this lock
 }
 
 // A Goal is an invariant to break.
