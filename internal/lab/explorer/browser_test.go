@@ -55,13 +55,16 @@ func TestAWinWithTheMouseInABrowser(t *testing.T) {
 	b.Says(".goal small", "not found yet")
 
 	press(b, "go-0", "go-0", "go-1")
-	b.Contains("#says", "For a fault, press A or B or ↻.")
+	b.Says("#how", "Press a request to deliver it. One fault: turn a chip (↻) to lose it, or press A or B to hurt it.")
 	press(b, "client-1")
+	b.Says("#how", "Choose what happens to B, or press elsewhere to cancel.")
 	b.Do(chromedp.Click(chromedp.CSS("#asks"))) // anywhere else
 	b.Until(`document.querySelector('[data-key="go-1-give-up"]') === null`)
 	press(b, "client-1", "go-1-give-up")
 	b.Contains("#board", "spent")
+	b.Says("#how", "Fault spent: deliver the rest.")
 	press(b, "go-1", "go-1", "go-1")
+	b.Says("#how", "")
 	b.Contains("#says", "You broke it, in 7 choices: Two hold it.")
 	b.Contains(".goal.found small", "you: 7; fewest: 7 ★")
 	b.Contains("#says", "B gave up and deleted its znode, but its Lock returned without an error: B believes that it holds the lock.")
@@ -94,7 +97,7 @@ func TestAWinWithTheKeyboardInABrowser(t *testing.T) {
 	types("go-0", kb.Enter) // A creates its znode
 	b.Contains("#says", "A's znode is 0.")
 	types("go-0", "t")
-	b.Contains("#board", "✕ reply lost")
+	b.Contains("#board", "lose the reply?")
 	types("go-0", "t")
 	types("go-0", kb.Enter) // A lists the queue
 	b.Contains("#board", "HOLDS the lock")
@@ -151,11 +154,11 @@ func TestTheScopeOfTheRepairedLockInABrowser(t *testing.T) {
 	}
 	b.Do(chromedp.Click(chromedp.CSS("#give summary")))
 	ends()
+	b.Until(`document.activeElement.id === "on"`) // what was pressed is gone
+	b.Contains("#met", "○ the recipe: not broken yet")
 
 	// So it is after one run to the end, without giving up; and it is remembered.
 	browser.Evaluate[any](b, `void (localStorage.clear(), enter("5"))`)
-	b.Until(`document.activeElement.id === "on"`) // what was pressed is gone
-	b.Contains("#met", "○ the recipe: not broken yet")
 	b.Until(`!at("finale").checkVisibility()`)
 	browser.Evaluate[any](b, `void (path = rest(game, 0).slice(0, -1), played = path.length, show())`)
 	b.Until(`!at("finale").checkVisibility()`)
@@ -193,7 +196,7 @@ func TestWhatIsSaidOfAWinInABrowser(t *testing.T) {
 	b.Contains("#hint", "A client that waits can stop waiting.")
 	b.Says("#way", "Two hold it, but not with the recipe: 7 choices from here.")
 	press(b, "client-0", "go-0-crash")
-	b.Contains("#says", "Out of reach from here: Two hold it, but not with the recipe. Take a choice back.")
+	b.Contains("#says", "Out of reach from here: Two hold it, but not with the recipe.")
 	b.Says("#way", "")
 	b.Do(chromedp.Click(chromedp.CSS("#undo")))
 	press(b, "go-0")
@@ -359,7 +362,7 @@ func TestOneWordForOneThingInABrowser(t *testing.T) {
 	b := opens(t, "en", "#4/ApApBpBp", 1366, 768)
 	b.Until(`played === 4`) // the path has been shown
 	press(b, "turn-1")
-	b.Contains("#board [data-chip='1']", "watch 0✕ reply lost")
+	b.Contains("#board [data-chip='1']", "watch 0lose the reply?")
 	press(b, "go-1")
 	b.Contains("#says", "B: watch 0: reply lost.")
 	for _, fault := range []string{"l", "x"} {
@@ -447,9 +450,6 @@ func TestTheCoinInABrowser(t *testing.T) {
 	b := opens(t, "en", "#4", 1366, 768)
 	press(b, "go-0", "go-0", "coin")
 	spends := func() []string {
-		return browser.Evaluate[[]string](b, `[...document.querySelectorAll(".spends")].map((e) => e.dataset.key)`)
-	}
-	assert.ElementsMatch(t, []string{"client-0", "turn-1", "client-1"}, spends())
 // What can happen to a client stands between it and the server, and covers neither. It can be cancelled wherever the focus is.
 func TestTheMenuOfAClientInABrowser(t *testing.T) {
 	t.Parallel()
@@ -468,7 +468,12 @@ func TestTheMenuOfAClientInABrowser(t *testing.T) {
 	b.Until(`location.hash === "#4/"`)
 }
 
+		return browser.Evaluate[[]string](b, `[...document.querySelectorAll(".spends")].map((e) => e.dataset.key)`)
+	}
+	assert.ElementsMatch(t, []string{"client-0", "turn-1", "client-1"}, spends())
 	assert.Equal(t, "#4/ApAp", browser.Evaluate[string](b, `location.hash`))
+	press(b, "coin")
+	b.Contains("#how", "One fault: turn a chip (↻) to lose it, or press A or B to hurt it.")
 	press(b, "turn-1")
 	assert.Empty(t, spends(), "after the next press")
 	press(b, "go-1")
@@ -640,7 +645,7 @@ func TestTheGoalsThatAreLeftInABrowser(t *testing.T) {
 	assert.NotContains(t, b.Text("#says"), "reach", "the goal that is out of reach was reached before")
 	b.Do(chromedp.Click(chromedp.CSS("#again")))
 	press(b, "go-0", "client-0", "go-0-crash")
-	b.Contains("#says .bad", "Out of reach from here: One waits forever; A znode is left behind. Take a choice back.")
+	b.Contains("#says .bad", "Out of reach from here: One waits forever; A znode is left behind.")
 
 	browser.Evaluate[any](b, `void enter("5")`)
 	press(b, "go-0", "client-0", "go-0-crash")
@@ -653,12 +658,12 @@ func TestTheFaultsThatAreNamedInABrowser(t *testing.T) {
 	t.Parallel()
 	b := opens(t, "en", "#4", 1366, 768)
 	press(b, "go-0", "go-0", "go-1", "go-1")
-	b.Contains("#says", "For a fault, press A or B or ↻.")
+	b.Contains("#how", " One fault: turn a chip (↻) to lose it, or press A or B to hurt it.")
 	press(b, "go-1") // B waits, and A can only call Unlock
 	b.Contains("#says", "B watches 0.")
-	b.Contains("#says", "For a fault, press A or B.")
+	b.Contains("#how", " One fault: press A or B to hurt it.")
 	press(b, "client-1", "go-1-crash")
-	assert.NotContains(t, b.Text("#says"), "For a fault")
+	b.Says("#how", "Take a choice back.") // without B, nothing can go wrong
 }
 
 // What is pressed during a motion counts: the motion ends at once. But nothing is chosen that was not seen.
@@ -876,11 +881,6 @@ func TestNothingShiftsInABrowser(t *testing.T) {
 			return browser.Evaluate[int](b,
 				`Math.round(document.querySelector("footer").getBoundingClientRect().top + scrollY)`)
 		}
-		before, place := tabs(), foot()
-		for _, key := range []string{"go-0", "go-0", "go-1", "go-1", "go-1"} {
-			press(b, key)
-			assert.Equal(t, place, foot(), "the footer at %d, after %s", width, key)
-		}
 	b.Contains("#board .stamp", "✕ One waits forever · A znode is left behind")
 	b.Contains(`#board [data-znode]`, "left by A")
 	red := browser.Evaluate[[]string](b, `[...at("board").querySelectorAll("[data-znode]")]
@@ -972,6 +972,11 @@ func TestTheMovesOfLevelOneInABrowser(t *testing.T) {
 	b.Contains("#met", "✓ the half repaired lock: a message is lost → ask again")
 	b.Contains("#met", "○ the recipe: not broken yet")
 	assert.Equal(t, 5, browser.Evaluate[int](b, `at("met").children.length`))
+		before, place := tabs(), foot()
+		for _, key := range []string{"go-0", "go-0", "go-1", "go-1", "go-1"} {
+			press(b, key)
+			assert.Equal(t, place, foot(), "the footer at %d, after %s", width, key)
+		}
 		press(b, "client-0")
 		b.Contains("#board", "ZooKeeper")
 		browser.Evaluate[any](b, `void (store.set("zklock-network-4", '{"0":5}'), show())`)
@@ -980,16 +985,39 @@ func TestTheMovesOfLevelOneInABrowser(t *testing.T) {
 	}
 }
 
-// The first line says what can be pressed, with the faults that the level has. The first chip shows it once.
+// The line above the board says what can be pressed now. The first chip shows it once.
 func TestTheLineThatSaysHowInABrowser(t *testing.T) {
 	t.Parallel()
 	b := opens(t, "en", "#4", 1366, 768)
-	b.Says("#how", "Press create znode to deliver it. ↻ loses it. Press A or B to hurt it. You have one fault.")
+	b.Says("#how", "Press a request to deliver it.")
 	assert.Equal(t, 1, browser.Evaluate[int](b, `document.querySelectorAll(".pulses").length`))
 	press(b, "go-0")
 	assert.Zero(t, browser.Evaluate[int](b, `document.querySelectorAll(".pulses").length`))
 	browser.Evaluate[any](b, `void enter("W23")`)
 	assert.Zero(t, browser.Evaluate[int](b, `document.querySelectorAll(".pulses").length`))
-	browser.Evaluate[any](b, `void (level = { ...level, coins: 0 }, show())`)
-	b.Says("#how", "Press create znode to deliver it.")
+	browser.Evaluate[any](b, `void (level = { ...level, coins: 0, goals: [{ kind: "none", least: [] }] }, show())`)
+	b.Says("#how", "Press a request to deliver it.")
+	press(b, "go-0")
+	b.Says("#how", "Press a request to deliver it.")
+
+	// A chip that is turned loses nothing yet, and says what a press on it does.
+	browser.Evaluate[any](b, `void enter("4")`)
+	says := func(wants string) {
+		label := browser.Evaluate[string](b, `document.querySelector('[data-key="go-0"]').ariaLabel`)
+		assert.Equal(t, "A: create znode: press to "+wants, label)
+	}
+	says("deliver it")
+	press(b, "turn-0")
+	b.Says("#how", "Not lost yet: press the chip to lose it. ↻ turns it again.")
+	b.Contains(`#board [data-chip="0"]`, "lose the request?")
+	says("lose the request")
+	press(b, "turn-0")
+	b.Contains(`#board [data-chip="0"]`, "lose the reply?")
+	says("lose the reply")
+	press(b, "turn-0")
+	says("deliver it")
+	b.Says("#how", "Press a request to deliver it.")
+	browser.Evaluate[any](b, `void (enter("4"), path = rest(game, 0), played = path.length, show())`)
+	b.Contains("#says", "This interleaving is right: A is done; B is done. The fault is not spent. Take choices back, or begin again.")
+	b.Says("#how", "")
 }

@@ -46,6 +46,14 @@ const deeds = () => ({
   crash: say("crashes", "崩溃"), expire: say("its session expires", "会话过期"), "give-up": say("gives up", "放弃等待"),
 });
 
+// asked says what a press on a chip that is turned would do. Nothing is lost before it.
+const asked = (m) => m.deed === "lose-request" ? say("lose the request?", "要丢掉请求吗？") : say("lose the reply?", "要丢掉响应吗？");
+// effect says what a press on a chip does.
+const effect = (m) => ({
+  pass: say("press to deliver it", "按下就送达"), unlock: say("press, and it calls Unlock", "按下就调用 Unlock"),
+  "lose-request": say("press to lose the request", "按下就丢掉请求"), "lose-reply": say("press to lose the reply", "按下就丢掉响应"),
+})[m.deed];
+
 // ended says how all calls of a client have ended. It got an error if it never held the lock, or lost it.
 function ended(path, client) {
   const states = path.flatMap((m) => m.came).filter(([who, kind]) => who === client && kind === "state").map(([, , state]) => state);
@@ -188,6 +196,12 @@ function queue(p, g, point, done = point) {
   return out.join("");
 }
 
+// isOrphan reports whether nobody deletes a znode any more: all calls of its client have returned.
+function isOrphan(g, point, z) {
+  const s = z.owner < 0 ? {} : g.stand(point, z.owner);
+  return !s.op && ["idle", "got an error"].includes(s.state);
+}
+
 function client(p, g, point, c, read, path) {
   const x = p.x(c), y = p.client, s = g.stand(point, c), [state, colour] = stateOf(g, point, c, path), inside = ["holder", "bad"].includes(colour) && s.state !== "crashed";
   const faults = p.isSmall ? [] : happens(c);
@@ -196,12 +210,6 @@ function client(p, g, point, c, read, path) {
     (s.state === "crashed" ? `<path d="M${x - 18} ${y - 18}l36 36m0 -36l-36 36" class="cross"/>` : "");
   const label = `${say("client ", "客户端 ")}${nameOf(c)}${say(", ", "，")}${state}${say(": what can happen to it", "：它可能遇到什么")}`;
   const out = [faults.length ? press(`client-${c}`, label, circle, `aria-expanded="${menu === c}"`) : circle, words(x, y - p.r - 14, state, `fill:var(--${colour})`)];
-// isOrphan reports whether nobody deletes a znode any more: all calls of its client have returned.
-function isOrphan(g, point, z) {
-  const s = z.owner < 0 ? {} : g.stand(point, z.owner);
-  return !s.op && ["idle", "got an error"].includes(s.state);
-}
-
   if (s.expired && !p.isSmall) out.push(words(x, y - p.r - 34, say("session expired", "会话已过期"), "fill:var(--bad)", "small"));
   if (p.isSmall) out.push(s.op ? words(x, p.chip, request(s), "", "small wait") : "");
   else if (read && menu !== c) out.push(box(x, y + 53, 128, 22, "", 3), words(x, y + 53, say("has read: ", "读到：") + (read.join(" ") || say("nobody", "没有人")), "", "small"));
@@ -219,6 +227,10 @@ function sides(c) {
   return passes || game.stand(here(), c).op ? [passes ?? null, ...losses] : [];
 }
 const facing = (c) => sides(c)[(turned[c] ?? 0) % sides(c).length];
+// following returns what a chip shows when it is turned once more.
+const following = (c) => sides(c)[((turned[c] ?? 0) + 1) % sides(c).length];
+
+const MENU = { high: 30, apart: 34 }; // three fit between a client and the server
 
 function chips(p, c, point) {
   const x = p.x(c), y = p.chip, who = nameOf(c) + say(": ", "：");
@@ -228,16 +240,12 @@ function chips(p, c, point) {
   }
   const all = sides(c), m = facing(c);
   if (m === undefined) return "";
-// following returns what a chip shows when it is turned once more.
-const following = (c) => sides(c)[((turned[c] ?? 0) + 1) % sides(c).length];
-
-const MENU = { high: 30, apart: 34 }; // three fit between a client and the server
   const isLoss = m?.deed.startsWith("lose"), left = all.length > 1 ? x - 17 : x;
-  const asked = m?.deed === "unlock" ? say("call Unlock", "调用 Unlock") : request(game.stand(point, c));
-  const face = isLoss ? words(left, y - 9, asked, "fill:var(--paper)") + words(left, y + 9, "✕ " + deeds()[m.deed], "fill:var(--paper)") : words(left, y, asked);
-  const look = isLoss ? "fill:var(--bad);stroke:var(--bad)" : `stroke:${!m ? "var(--line)" : m.deed === "unlock" ? "var(--holder)" : COLOURS[c]}`;
-  const chip = !m ? box(x, y, 184, 42, look, 21) + words(left, y, asked, "fill:var(--soft)") : press(`go-${c}`, who + (m.op ? request(m) + say(": ", "：") : "") + deeds()[m.deed], box(x, y, 184, 42, look, 21) + face, 'class="chip"');
-  const turn = all.length > 1 ? press(`turn-${c}`, who + say("turn the chip", "翻转筹码"), `<circle cx="${x + 71}" cy="${y}" r="17" class="turn"/>` + words(x + 71, y, "↻", "fill:var(--bad);font-size:20px")) : "";
+  const says = m?.deed === "unlock" ? say("call Unlock", "调用 Unlock") : request(game.stand(point, c));
+  const face = isLoss ? words(left, y - 9, says, "", "small") + words(left, y + 9, asked(m), "fill:var(--bad)") : words(left, y, says);
+  const look = isLoss ? "stroke:var(--bad);stroke-dasharray:7 4" : `stroke:${!m ? "var(--line)" : m.deed === "unlock" ? "var(--holder)" : COLOURS[c]}`;
+  const chip = !m ? box(x, y, 184, 42, look, 21) + words(left, y, says, "fill:var(--soft)") : press(`go-${c}`, who + (m.op ? request(m) + say(": ", "：") : "") + effect(m), box(x, y, 184, 42, look, 21) + face, 'class="chip"');
+  const turn = all.length > 1 ? press(`turn-${c}`, who + say("turn the chip: ", "翻转筹码：") + effect(following(c)), `<circle cx="${x + 71}" cy="${y}" r="17" class="turn"/>` + words(x + 71, y, "↻", "fill:var(--bad);font-size:20px")) : "";
   return `<g data-chip="${c}">${chip}${turn}</g>`;
 }
 
@@ -396,14 +404,6 @@ function show(focus) {
   if (focus) (document.querySelector(`[data-key="${focus}"]`) ?? at("board").querySelector(`[data-key^="${focus.slice(0, 4)}"]`) ?? at("board").querySelector("[data-key^=go]") ?? at("next")).focus({ preventScroll: true });
 }
 
-function showLevels() {
-  for (const b of at("levels").children) {
-    const l = data.levels.find((l) => l.key === b.dataset.key), { key, title } = l;
-    b.ariaCurrent = key === level.key ? "true" : "false";
-    const tick = best(key)[0] || best(key).played ? "✓" : "";
-    b.innerHTML = `${data.levels.indexOf(l) + 1} <span>${html(say(title))}</span><i>${tick}</i>`;
-    b.ariaLabel = b.textContent.trim();
-  }
 // showFinale says of a lock that nobody breaks how far that goes, and which mistakes the reader has met on his way.
 function showFinale(isFinale) {
   at("finale").hidden = !isFinale;
@@ -422,6 +422,14 @@ function showFinale(isFinale) {
   })));
 }
 
+function showLevels() {
+  for (const b of at("levels").children) {
+    const l = data.levels.find((l) => l.key === b.dataset.key), { key, title } = l;
+    b.ariaCurrent = key === level.key ? "true" : "false";
+    const tick = best(key)[0] || best(key).played ? "✓" : "";
+    b.innerHTML = `${data.levels.indexOf(l) + 1} <span>${html(say(title))}</span><i>${tick}</i>`;
+    b.ariaLabel = b.textContent.trim();
+  }
 }
 
 function showVerdict(isOver, end, won, all, lost) {
@@ -438,11 +446,11 @@ function showVerdict(isOver, end, won, all, lost) {
     p(played ? described(mine().at(-1)) : say("All taken back.", "全部撤回了。"));
     if (shown && played === shown.count) p(say("This is all. Go on from here, or begin again.", "就到这里。可以接着走，也可以从头开始。"));
     else if (lost.length && lost.length === all.length) {
-      p(say(`Out of reach from here: ${names(lost)}. Take a choice back.`, `从这里到不了：${names(lost)}。撤回一步吧。`), "bad");
+      p(say(`Out of reach from here: ${names(lost)}.`, `从这里到不了：${names(lost)}。`), "bad");
     } else if (lost.length) {
       const open = names(all.filter((goal) => !lost.includes(goal)));
       p(say(`Out of reach from here: ${names(lost)}. In reach: ${open}.`, `从这里到不了：${names(lost)}。还到得了：${open}。`));
-    } else if (!shown && coinsLeft() > 0) p(faultsNow());
+    }
   } else if (isOver && end.wrong.length) {
     const wrong = end.wrong.map((k) => kindOf(k)).join(say("; ", "；"));
     const why = orphan(end), more = why ? "" : ends;
@@ -458,7 +466,8 @@ function showVerdict(isOver, end, won, all, lost) {
       p(say(`Both hold it, but ${level.other.en} breaks here too: find what only this lock does wrong.`, `两个客户端都持有了锁，可是${level.other.zh}在这里也会出错：请找出只有这把锁才犯的错。`));
     }
   } else if (isOver) {
-    p(say("This interleaving is right: ", "这种次序是正确的：") + ends + say(". Take choices back, or begin again.", "。撤回几步，或者从头开始。"), "right");
+    const unspent = coinsLeft() ? say(" The fault is not spent.", "故障还没有用掉。") : "";
+    p(say("This interleaving is right: ", "这种次序是正确的：") + ends + say(".", "。") + unspent + say(" Take choices back, or begin again.", "撤回几步，或者从头开始。"), "right");
   }
   says.replaceChildren(...parts);
 }
@@ -537,23 +546,27 @@ function waysFromHere(goals) {
 function faultsNow() {
   const all = Array.from({ length: game.data.clients }, (_, c) => c);
   const whose = all.filter((c) => happens(c).length).map(nameOf);
-  const canTurn = all.some((c) => sides(c).length > 1);
-  const places = [...whose, ...canTurn ? ["↻"] : []];
-  return places.length ? say(`For a fault, press ${places.join(" or ")}.`, `要出故障，就按 ${places.join(" 或 ")}。`) : "";
+  const ways = [];
+  if (all.some((c) => sides(c).length > 1)) ways.push(say("turn a chip (↻) to lose it", "翻转筹码（↻）就丢掉它"));
+  if (whose.length) ways.push(say(`press ${whose.join(" or ")} to hurt it`, `按 ${whose.join(" 或 ")} 让它出事`));
+  const left = coinsLeft() === 1 ? say("One fault", "一次故障") : say(`${coinsLeft()} faults`, `${coinsLeft()} 次故障`);
+  return ways.length ? say(` ${left}: ${ways.join(", or ")}.`, `还有${left}：${ways.join("，或者")}。`) : "";
 }
 
-// showHow says what can be pressed at the beginning.
-function showHow() {
-  const first = game.moves(0), clients = Array.from({ length: game.data.clients }, (_, c) => nameOf(c));
-  const asked = request(first.find((m) => m.deed === "pass"));
-  const pressed = Object.assign(document.createElement("em"), { textContent: asked });
-  const coins = count(level.coins, "one fault", "faults", "次故障");
-  const faults = !level.coins ? "" : say(` ↻ loses it. Press ${clients.join(" or ")} to hurt it. You have ${coins}.`,
-    `按 ↻，它就丢失。按 ${clients.join(" 或 ")}，让它出故障。你有 ${coins}可用。`);
-  at("how").replaceChildren(say("Press ", "按“"), pressed, say(" to deliver it.", "”，请求就送达服务器。") + faults);
+// showHow says what can be pressed now. What a fault is spent on is said after the first choice, or if it is asked for.
+function showHow(asksForFaults = played > 0) {
+  const armed = Array.from({ length: game.data.clients }, (_, c) => facing(c)).find((m) => m?.deed.startsWith("lose"));
+  const deliver = say("Press a request to deliver it.", "按一个请求，送达服务器。");
+  at("how").textContent = !moves().length || shown && played < shown.count ? ""
+    : menu >= 0 ? say(`Choose what happens to ${nameOf(menu)}, or press elsewhere to cancel.`, `选择 ${nameOf(menu)} 会遇到什么；按别处就取消。`)
+    : armed ? say("Not lost yet: press the chip to lose it. ↻ turns it again.", "还没有丢：按下筹码才会丢掉。↻ 继续翻转。")
+    : !asksForFaults || !level.coins ? deliver
+    : coinsLeft() ? deliver + faultsNow()
+    : say("Fault spent: deliver the rest.", "故障已用掉：把其余的请求都送达。");
 }
 
-function showGoals(lost) {
+// showGoals shows a card for each goal. If isKnown is set, the level is over, and what nobody can reach is said.
+function showGoals(lost, isKnown) {
   const known = best();
   at("goals").replaceChildren(...level.goals.map((goal, k) => {
     const card = document.createElement("div"), n = known[k], few = (n || hasGivenUp) && least(goal).length;
@@ -651,6 +664,7 @@ function pressed(key) {
   if (what === "coin") {
     for (const e of at("board").querySelectorAll("[data-key^=client], [data-key^=turn]")) e.classList.add("spends");
   }
+    showHow(true);
 }
 
 // meant returns the sign that is meant by a press. A choice of the reader's that is under way is finished at once. The
@@ -688,6 +702,7 @@ at("board").addEventListener("keydown", (e) => {
 addEventListener("keydown", (e) => {
   if (e.key === "Backspace" && played) { e.preventDefault(); back("go-0"); }
 });
+  if (e.key === "Escape" && menu >= 0) pressed(`client-${menu}`);
 at("beads").addEventListener("keydown", (e) => {
   const step = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
   if (step) { e.preventDefault(); halt(); scrub(played + step, `bead-${Math.max(0, played + step - 1)}`); }
@@ -702,7 +717,6 @@ let drag = null;
 at("board").addEventListener("pointerdown", (e) => {
   const chip = e.target.closest("[data-key^=go-]")?.closest("[data-chip]");
   if (chip && !isMoving()) halt();
-  if (e.key === "Escape" && menu >= 0) pressed(`client-${menu}`);
   drag = chip && !isBusy ? { chip, c: Number(chip.dataset.chip), x: e.clientX, y: e.clientY, moved: false } : null;
 });
 addEventListener("pointermove", (e) => {
@@ -754,6 +768,7 @@ at("give").ontoggle = () => {
 };
 
 // ---- All interleavings, one column each ----
+  if (at("give").hidden) at("on")?.focus({ preventScroll: true });
 
 const figure = (n) => n.toLocaleString("en");
 
@@ -768,7 +783,6 @@ function columnsOf(g) {
 }
 
 const NEAR = 6, NEAR_TOUCH = 12; // pixels: so far from a red column, it is meant
-  if (at("give").hidden) at("on")?.focus({ preventScroll: true });
 
 function icicle() {
   const canvas = at("icicle"), w = canvas.width = canvas.clientWidth * devicePixelRatio, h = canvas.height = canvas.clientHeight * devicePixelRatio;
