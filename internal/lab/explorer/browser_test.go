@@ -438,18 +438,18 @@ func TestTheButtonsAtAnEndInABrowser(t *testing.T) {
 			bottom := browser.Evaluate[float64](b, `document.querySelector(".ways").getBoundingClientRect().bottom`)
 			assert.LessOrEqual(t, bottom, float64(height), "the end of the buttons of %s/%s", path.key, path.choices)
 			assert.Equal(t, before, place(), "Take back, at the end of %s/%s", path.key, path.choices)
+			next := browser.Evaluate[float64](b, `(store.set("zklock-network-" + level.key, '{"0":9}'), show(),
+				at("next").getBoundingClientRect().bottom + scrollY)`)
+			browser.Evaluate[any](b, fmt.Sprintf(`void enter(%q)`, path.key))
+			b.Until(fmt.Sprintf(`!at("next").hidden && at("next").getBoundingClientRect().bottom + scrollY === %v`, next))
 		}
+		browser.Evaluate[any](b, `void enter("4", "ApApBpAxBp")`)
+		b.Until(`!isBusy && played === 5`)
 		last := browser.Evaluate[string](b, `[...document.querySelectorAll(".ways button")].findLast((e) => e.checkVisibility()).id`)
 		assert.Equal(t, "next", last)
 	}
 }
 
-// The coin itself does nothing: pressed, it shows all that can spend it, and only that.
-func TestTheCoinInABrowser(t *testing.T) {
-	t.Parallel()
-	b := opens(t, "en", "#4", 1366, 768)
-	press(b, "go-0", "go-0", "coin")
-	spends := func() []string {
 // What can happen to a client stands between it and the server, and covers neither. It can be cancelled wherever the focus is.
 func TestTheMenuOfAClientInABrowser(t *testing.T) {
 	t.Parallel()
@@ -468,12 +468,18 @@ func TestTheMenuOfAClientInABrowser(t *testing.T) {
 	b.Until(`location.hash === "#4/"`)
 }
 
+// The coin itself does nothing: pressed, it shows all that can spend it, and only that.
+func TestTheCoinInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "#4", 1366, 768)
+	press(b, "coin")
+	b.Contains("#how", "One fault: turn a chip (↻) to lose it, or press A or B to hurt it.")
+	press(b, "go-0", "go-0", "coin")
+	spends := func() []string {
 		return browser.Evaluate[[]string](b, `[...document.querySelectorAll(".spends")].map((e) => e.dataset.key)`)
 	}
 	assert.ElementsMatch(t, []string{"client-0", "turn-1", "client-1"}, spends())
 	assert.Equal(t, "#4/ApAp", browser.Evaluate[string](b, `location.hash`))
-	press(b, "coin")
-	b.Contains("#how", "One fault: turn a chip (↻) to lose it, or press A or B to hurt it.")
 	press(b, "turn-1")
 	assert.Empty(t, spends(), "after the next press")
 	press(b, "go-1")
@@ -708,7 +714,9 @@ func TestOneScreenOfAPhoneInABrowser(t *testing.T) {
 		bottom := func(id string) float64 {
 			return browser.Evaluate[float64](b, fmt.Sprintf(`at(%q).getBoundingClientRect().bottom`, id))
 		}
-		top := func() float64 { return browser.Evaluate[float64](b, `at("board").getBoundingClientRect().top`) }
+		top := func() float64 {
+			return browser.Evaluate[float64](b, `at("board").getBoundingClientRect().top + scrollY`)
+		}
 		for _, l := range hunts {
 			browser.Evaluate[any](b, fmt.Sprintf(`void enter(%q)`, l.Key))
 			assert.LessOrEqual(t, bottom("says"), 844.0, "the end of the text, below all of these, in %s", l.Key)
@@ -721,6 +729,11 @@ func TestOneScreenOfAPhoneInABrowser(t *testing.T) {
 		b.Until(`!at("next").hidden`)
 		assert.LessOrEqual(t, bottom("next"), 844.0)
 		assert.Equal(t, before, top(), "the board, before and after a win")
+		below := browser.Evaluate[float64](b, `at("next").getBoundingClientRect().top - at("says").getBoundingClientRect().bottom`)
+		assert.GreaterOrEqual(t, below, 0.0, "the way on comes after the reason")
+		b.Do(chromedp.ScrollIntoView(chromedp.CSS("#hunt")), chromedp.Click(chromedp.CSS("#hunt")))
+		b.Until(`location.hash === "#4/"`)
+		assert.True(t, browser.Evaluate[bool](b, `at("how").getBoundingClientRect().top >= 0`), "the board is on the screen again")
 	}
 }
 
@@ -731,10 +744,12 @@ func TestNothingPushesTheBoardInABrowser(t *testing.T) {
 		b := opens(t, language, "", 1366, 768)
 		top := func() float64 { return browser.Evaluate[float64](b, `at("board").getBoundingClientRect().top`) }
 		before := top()
+		wide := browser.Evaluate[float64](b, `at("board").clientWidth`)
 		for _, l := range hunts {
 			browser.Evaluate[any](b, fmt.Sprintf(
 				`void (enter(%q), hasGivenUp = true, replay(least(level.goals[0])))`, l.Key))
 			assert.Equal(t, before, top(), l.Key)
+			assert.Equal(t, wide, browser.Evaluate[float64](b, `at("board").clientWidth`), "%s: the width of the board", l.Key)
 			b.Until(`!isBusy && late < 0 && played === shown.count`)
 			assert.Equal(t, before, top(), "%s, at its end", l.Key)
 			small := browser.Evaluate[[]string](b, `[...document.querySelectorAll("body *")]
@@ -866,21 +881,6 @@ func TestTheStampInABrowser(t *testing.T) {
 	b := opens(t, "en", "", 1366, 768)
 	browser.Evaluate[any](b, `void (enter("4"), path = spelled("AlBpBpBp"), played = path.length, show())`)
 	b.Contains("#board", "waits forever")
-}
-
-// Neither a choice nor a ✓ moves what stands beside or below it. An open menu hides no name.
-func TestNothingShiftsInABrowser(t *testing.T) {
-	t.Parallel()
-	for _, width := range []int{390, 1366} {
-		b := opens(t, "en", "#4", width, 844)
-		tabs := func() string {
-			return browser.Evaluate[string](b,
-				`[...at("levels").children].map((e) => Math.round(e.getBoundingClientRect().x)).join()`)
-		}
-		foot := func() int {
-			return browser.Evaluate[int](b,
-				`Math.round(document.querySelector("footer").getBoundingClientRect().top + scrollY)`)
-		}
 	b.Contains("#board .stamp", "✕ One waits forever · A znode is left behind")
 	b.Contains(`#board [data-znode]`, "left by A")
 	red := browser.Evaluate[[]string](b, `[...at("board").querySelectorAll("[data-znode]")]
@@ -972,7 +972,27 @@ func TestTheMovesOfLevelOneInABrowser(t *testing.T) {
 	b.Contains("#met", "✓ the half repaired lock: a message is lost → ask again")
 	b.Contains("#met", "○ the recipe: not broken yet")
 	assert.Equal(t, 5, browser.Evaluate[int](b, `at("met").children.length`))
+}
+
+// Neither a choice nor a ✓ moves what stands beside or below it. An open menu hides no name.
+func TestNothingShiftsInABrowser(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int{390, 1366} {
+		b := opens(t, "en", "#4", width, 844)
+		tabs := func() string {
+			return browser.Evaluate[string](b,
+				`[...at("levels").children].map((e) => Math.round(e.getBoundingClientRect().x)).join()`)
+		}
+		foot := func() int {
+			return browser.Evaluate[int](b,
+				`Math.round(document.querySelector("footer").getBoundingClientRect().top + scrollY)`)
+		}
 		before, place := tabs(), foot()
+		for _, l := range hunts {
+			browser.Evaluate[any](b, fmt.Sprintf(`void enter(%q)`, l.Key))
+			assert.Equal(t, before, tabs(), "the tabs at %d, on %s", width, l.Key)
+		}
+		browser.Evaluate[any](b, `void enter("4")`)
 		for _, key := range []string{"go-0", "go-0", "go-1", "go-1", "go-1"} {
 			press(b, key)
 			assert.Equal(t, place, foot(), "the footer at %d, after %s", width, key)

@@ -423,6 +423,7 @@ function showFinale(isFinale) {
 }
 
 function showLevels() {
+  at("levels").dataset.title = say(level.title);
   for (const b of at("levels").children) {
     const l = data.levels.find((l) => l.key === b.dataset.key), { key, title } = l;
     b.ariaCurrent = key === level.key ? "true" : "false";
@@ -619,6 +620,7 @@ async function go(m, focus = `go-${m.client}`) {
   isBusy = false;
   late = then;
   show(focus);
+  if (!moves().length && isNarrow.matches) at(at("next").hidden ? "says" : "next").scrollIntoView({ block: "nearest" });
   await follows;
   if (then !== halts) return;
   late = -1;
@@ -662,9 +664,9 @@ function pressed(key) {
   if (what === "client") menu = menu === c ? -1 : c;
   show(what === "client" && menu === c ? `go-${c}-${happens(c)[0].deed}` : key);
   if (what === "coin") {
+    showHow(true);
     for (const e of at("board").querySelectorAll("[data-key^=client], [data-key^=turn]")) e.classList.add("spends");
   }
-    showHow(true);
 }
 
 // meant returns the sign that is meant by a press. A choice of the reader's that is under way is finished at once. The
@@ -700,9 +702,9 @@ at("board").addEventListener("keydown", (e) => {
   if (e.key === "t" && key.startsWith("go-")) { turned[key[3]] = (turned[key[3]] ?? 0) + 1; halt(); show(key); }
 });
 addEventListener("keydown", (e) => {
+  if (e.key === "Escape" && menu >= 0) pressed(`client-${menu}`);
   if (e.key === "Backspace" && played) { e.preventDefault(); back("go-0"); }
 });
-  if (e.key === "Escape" && menu >= 0) pressed(`client-${menu}`);
 at("beads").addEventListener("keydown", (e) => {
   const step = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
   if (step) { e.preventDefault(); halt(); scrub(played + step, `bead-${Math.max(0, played + step - 1)}`); }
@@ -747,7 +749,8 @@ function begin(key) {
   enter(key);
   show("go-0");
 }
-at("again").onclick = at("hunt").onclick = () => begin(level.key);
+at("again").onclick = () => begin(level.key);
+at("hunt").onclick = () => { begin(level.key); at("how").scrollIntoView({ block: "nearest" }); };
 at("next").onclick = () => { begin(data.levels[data.levels.indexOf(level) + 1].key); scrollTo(0, 0); };
 at("link").onclick = async () => {
   try { await navigator.clipboard.writeText(location.href); } catch { /* the address has it */ }
@@ -761,14 +764,14 @@ at("give").ontoggle = () => {
   hasGivenUp ||= !ways.length || !level.hint.en;
   at("answers").replaceChildren(...ways.map((goal) => {
     const b = Object.assign(document.createElement("button"), { type: "button", textContent: say("Show me: ", "演示：") + goalName(goal) });
-    b.onclick = () => { hasGivenUp = true; replay(least(goal)); };
+    b.onclick = () => { hasGivenUp = true; at("how").scrollIntoView({ block: "nearest" }); replay(least(goal)); };
     return b;
   }));
   show();
+  if (at("give").hidden) at("on")?.focus({ preventScroll: true });
 };
 
 // ---- All interleavings, one column each ----
-  if (at("give").hidden) at("on")?.focus({ preventScroll: true });
 
 const figure = (n) => n.toLocaleString("en");
 
@@ -850,7 +853,7 @@ function icicle() {
   };
   const plays = (column) => {
     aim.hidden = true;
-    at("play").scrollIntoView();
+    at("how").scrollIntoView();
     replay(pathOf(column));
   };
   canvas.ariaValueMax = total.all;
