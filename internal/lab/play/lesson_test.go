@@ -772,7 +772,7 @@ func TestThePauseIsDraggedInABrowser(t *testing.T) {
 	w.Contains("#board0 .banners", "The store has accepted the late write of client 0")
 	w.Contains("#board1 .banners", "The store has refused the late write of client 0")
 	w.Contains("#lesson .guesses label:nth-of-type(1)", "✓")
-	w.Contains("#lesson .guesses label:nth-of-type(2)", "recorded: refused")
+	w.Contains("#lesson .guesses label:nth-of-type(2)", "✗ recorded: refused")
 	w.Contains("#lesson .change", "between which two pauses does the answer change?")
 	assert.Equal(t, [][]string{{"1 accepted", "0 late"}, {"1 accepted", "0 refused"}}, strips("writes"))
 	harmed := `boards.map(({ stage }) => Boolean(stage.kept().value.late))`

@@ -669,6 +669,9 @@ function hasGuessed() {
 // hasChosen reports whether there is a guess for each board.
 const hasChosen = () => live().every((_, i) => guesses.get(guessKey(i)));
 
+// mark says beside a guess whether it was right.
+const mark = (isRight) => make("b", { className: isRight ? "right" : "bad" }, isRight ? " ✓" : " ✗");
+
 // guess asks for a guess about each board, before a task. Beside the result that answers it, it shows
 // the guess and what was measured.
 function guess(at) {
@@ -680,15 +683,15 @@ function guess(at) {
   const fields = live().map((_, i) => {
     const value = guesses.get(guessKey(i));
     const isKnown = value && value !== UNKNOWN && (!isOver || kind !== "write" || guessedAt === pause()); // the guess was about this pause
-    const hit = isOver && isKnown && Number(value) === course.measured[i] ? " ✓" : "";
-    if (isOver) return make("span", { className: "guess" }, side(i) && capital(side(i)) + say(": ", "，"),
-      isKnown ? say(`you guessed ${guessed(kind, value)}${hit}, measured: `, `你猜：${guessed(kind, value)}${hit}；实测：`) : say(`${side(i) ? of.en : capital(of.en)}: `, `${of.zh}：`),
+    const said = isOver && isKnown ? [say(side(i) ? "you guessed " : "You guessed ", "你猜：") + guessed(kind, value), mark(Number(value) === course.measured[i]), say(", measured: ", "；实测：")]
+      : [say(`${side(i) ? of.en : capital(of.en)}: `, `${of.zh}：`)];
+    if (isOver) return make("span", { className: "guess" }, side(i) && capital(side(i)) + say(": ", "，"), ...said,
       make("b", { className: kind === "write" && isHarmed(live()[i]) ? "bad" : "" }, guessed(kind, course.measured[i])));
     const field = kind === "number" ? make("input", { type: "number" }) : make("select", {}, new Option(UNKNOWN, ""), ...list.map(([v, words]) => new Option(words, v)));
     for (const [name, v] of Object.entries({ "data-guess": i, min: 0, max: 999, inputmode: "numeric" })) field.setAttribute(name, v);
     if (value && value !== UNKNOWN) field.value = value;
     field.disabled = kind === "write" && hasGuessed();
-    return make("label", {}, side(i), " ", field, ...(isKnown && isDragging() && hasAnswer() && guessedAt === pause() ? [answers(i)] : []));
+    return make("label", {}, side(i), " ", field, ...(isKnown && isDragging() && hasAnswer() && guessedAt === pause() ? answers(i) : []));
   });
   const unknown = make("button", { type: "button", className: "unknown" }, say("I do not know", "我不知道"));
   const mine = { type: "button", className: hasChosen() ? "final next" : "final", disabled: !hasChosen() };
@@ -1081,10 +1084,10 @@ Board.prototype.pauseSays = function () {
     say(sum))];
 };
 
-// answers says beside a guess about this pause whether it was right.
+// answers says beside a guess about this pause whether it was right, and what was recorded.
 function answers(i) {
   const { ok } = recordedPause()[i].writes.at(-1), isRight = guesses.get(guessKey(i)) === String(Number(ok));
-  return make("b", { className: isRight ? "" : "bad" }, isRight ? " ✓" : say(` recorded: ${guessed("write", ok)}`, ` 录得：${guessed("write", ok)}`));
+  return [mark(isRight), ...(isRight ? [] : [say(` recorded: ${guessed("write", ok)}`, ` 录得：${guessed("write", ok)}`)])];
 }
 
 // isLate reports whether the write comes too late after a pause of so many seconds.

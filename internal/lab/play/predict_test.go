@@ -33,7 +33,7 @@ func TestAGuessInABrowser(t *testing.T) {
 		null`)
 	w.pressNext()
 	w.done(1)
-	w.Contains("#lesson .guesses", "Step 3: you guessed 7, measured: 10")
+	w.Contains("#lesson .guesses", "Step 3: you guessed 7 ✗, measured: 10")
 	w.Contains("#lesson .guesses", "Step 4: you guessed 1 ✓, measured: 1")
 
 	// The decisive moment can be drawn again on both boards. Until then the picture is of now.
