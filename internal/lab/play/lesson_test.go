@@ -775,6 +775,10 @@ func TestThePauseIsDraggedInABrowser(t *testing.T) {
 	w.Contains("#lesson .guesses label:nth-of-type(2)", "✗ recorded: refused")
 	w.Contains("#lesson .change", "between which two pauses does the answer change?")
 	assert.Equal(t, [][]string{{"1 accepted", "0 late"}, {"1 accepted", "0 refused"}}, strips("writes"))
+	assert.Equal(t, [][]string{{"none", "none"}, {"9", "6"}}, strips("tokens.map((token) => token.words)"))
+	bounces := browser.Evaluate[[][]int](w.Browser, `boards.map((b) => b.strip.bounces)`)
+	assert.Equal(t, [][]int{{}, {0}}, bounces, "the refused write bounces off the store")
+	assert.False(t, browser.Evaluate[bool](w.Browser, `boards.some((b) => b.stage.isTagged)`), "an id would look like a token")
 	harmed := `boards.map(({ stage }) => Boolean(stage.kept().value.late))`
 	assert.Equal(t, []bool{true, false}, browser.Evaluate[[]bool](w.Browser, harmed), "the store, in the drawing")
 	assert.Equal(t, "until", browser.Evaluate[string](w.Browser, `document.activeElement.id`), "where to go on")

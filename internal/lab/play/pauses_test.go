@@ -23,8 +23,10 @@ func TestTheRecordedPauses(t *testing.T) {
 		Stories []struct {
 			ID, Step string
 			Phases   []stage.Phase
+			Clients  []struct{ Over int }
 			Writes   []struct {
 				Client   int
+				Token    int64
 				OK, Late bool
 			}
 		}
@@ -44,6 +46,14 @@ func TestTheRecordedPauses(t *testing.T) {
 		assert.Equal(t, !isRefused, last.OK, "accepted in %s, step %s", s.ID, s.Step)
 		assert.True(t, last.Late || !wasLate, "a longer pause than a late one is in time: %s", s.ID)
 		wasLate = last.Late
+		assert.Equal(t, last.Late, s.Clients[0].Over > 0, "its session has ended, in %s", s.ID)
+		for _, w := range s.Writes {
+			want := int64(0)
+			if s.Step == "5" {
+				want = recordedTokens[w.Client]
+			}
+			assert.Equal(t, want, w.Token, "the token of client %d: a longer pause does not change it, in %s", w.Client, s.ID)
+		}
 	}
 	assert.True(t, wasLate, "the longest is late")
 	assert.Len(t, kept.Stories[0].Writes, 1, "during the shortest pause nobody else writes")

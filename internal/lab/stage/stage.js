@@ -151,7 +151,7 @@ class Stage {
     this.store = { x: box.width / 2, y: box.height - this.foot / 2, w: Math.min(box.width - 8, 380 + this.foot), h: this.foot - 8 };
     this.tiny = side < Math.min(260, this.common);
     this.scale = this.many ? 1 : Math.max(1, Math.min(this.largest, side / this.common));
-    this.isTagged = clients <= (this.tiny ? 3 : 4) && this.story.nodes.some(tag); // there is room for the ids
+    this.isTagged = clients <= (this.tiny ? 3 : 4) && this.story.nodes.some(tag) && !this.story.stored; // there is room for the ids; beside a store's tokens they would look like tokens
     this.isCrowd = this.tiny && clients > 6; // there is room for the numbers of the clients, but not for other numbers
     this.dot = this.many ? Math.max(1, Math.min(4, side / clients * 1.2)) : this.isCrowd ? 9 : this.tiny ? 10 : this.small ? 13 : 17 * this.scale;
     const label = (this.isCrowd ? 19 : this.tiny ? 21 : this.small ? 25 : 29) * this.scale;
