@@ -450,7 +450,7 @@ function render() {
 
 // SIGNS are the signs that the legend explains in each lesson: those that no word beside them explains, in one line.
 const SIGNS = { 1: ["request", "rings", "believes", "silence"], 2: ["request", "rings", "believes", "silence"],
-  3: ["notification", "watches", "awake"], 4: ["watches", "lost", "ids", "believes"],
+  3: ["notification", "watches", "awake"], 4: ["watches", "lost", "ids", "believes", "cut"],
   5: ["tokens", "believes", "stopped", "both", "silence"], 6: ["notification", "watches", "kinds"] };
 
 // legend shows the signs of the lesson, or all that the locks can show.
@@ -459,7 +459,7 @@ function legend() {
   const hasIds = steps.some((step) => step >= 5), isShared = steps.includes(6);
   const hasTokens = hasIds || live().some((b) => b.is.rows.some((r) => r.token));
   const onlyHere = { rings: service.course.lesson > 0, ids: hasIds, kinds: isShared, tokens: hasTokens,
-    believes: false, stopped: false, both: false, silence: false };
+    believes: false, stopped: false, both: false, silence: false, cut: false };
   const signs = learns() && SIGNS[service.course.lesson];
   for (const li of $("legend").querySelectorAll("li:not(#proofs)")) {
     const { sign } = li.dataset;
@@ -979,10 +979,12 @@ function drawStrips() {
     canvas.hidden = !stories[i];
     if (canvas.hidden || !canvas.checkVisibility()) return;
     const x = (t) => t >= stories[i].end ? now : clock.shown(i, t) / clock.length;
-    stories[i].stored = hasStore();
+    Object.assign(stories[i], { stored: hasStore(), step: live()[i].is.step });
     const board = live()[i];
     const zero = stories[i].phases[1]?.at ?? stories[i].end; // before the first action, it is now
-    board.strip = drawStrip(canvas, stories[i], x, at === null ? now : at / clock.length, ticks, zero);
+    const { phases } = stories[i], isCut = (p, k) => k > 0 && phases[k] && phases[k].at - phases[k - 1].at > (p.at - clock.phases[k - 1].at) * 1000 + SECOND / 2;
+    const breaks = clock.phases.filter(isCut).map((p) => p.at / clock.length);
+    board.strip = drawStrip(canvas, stories[i], x, at === null ? now : at / clock.length, ticks, zero, false, breaks);
     canvas.ariaLabel = stripSays(board.strip);
   });
 }

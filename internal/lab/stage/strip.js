@@ -17,8 +17,8 @@ const stripHeight = (story) => STRIP.lane * lanesOf(story) + STRIP.axis;
 // drawStrip draws a story on a canvas. x returns where a moment of the story is, from 0 to 1; at is the
 // place of the hairline, and ticks are those of the reader's actions. The seconds count from the moment zero: the
 // first action, if nothing else is said. With isHandle the hairline is the end of the first client's pause,
-// to be dragged. It returns what it has drawn.
-function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story.phases[0]).at, isHandle = false) {
+// to be dragged. breaks are the places at which time is left out. It returns what it has drawn.
+function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story.phases[0]).at, isHandle = false, breaks = []) {
   const { clientWidth: width, clientHeight: height } = canvas, ratio = devicePixelRatio || 1;
   const ink = canvas.getContext("2d");
   canvas.width = width * ratio;
@@ -46,7 +46,7 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
   for (const tick of ticks) ink.fillRect(gutter + room * tick, 0, 1, height - STRIP.axis);
   const { end } = story, server = story.clients.length;
   const drawn = { now: px(end), belief: [], both: [], pauses: [], sessions: [], left: [], says: [], lost: [],
-    writes: [], tokens: [], seconds: [] };
+    writes: [], tokens: [], bounces: [], seconds: [], breaks: breaks.map((share) => gutter + room * share) };
 
   // The axis. A moment after the end, or in a time that is left out, has no place of its own.
   const last = Math.ceil((end - zero) / 1e6) + 12; // a strip may be longer than its story
@@ -54,7 +54,8 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
     const t = zero + second * 1e6, left = px(t);
     const isLeftOut = x(t) === x(t - 1e5) || t > end && x(t) === x(end);
     const hasPlace = x(t) >= 0 && x(t) <= 1 && !isLeftOut;
-    const isFree = !drawn.seconds.length || left - drawn.seconds.at(-1).left >= 26;
+    const isCut = drawn.breaks.some((at) => Math.abs(at - left) < 14);
+    const isFree = !isCut && (!drawn.seconds.length || left - drawn.seconds.at(-1).left >= 26);
     if (!hasPlace || !isFree || left > width - 12) continue;
     drawn.seconds.push({ second, left });
     write(second ? String(second) : say("0 s", "0 秒"), left, height - STRIP.axis / 2, color("soft"), "400", "center");
@@ -74,27 +75,37 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
         drawn.pauses.push(i);
         ink.fillStyle = color("paper");
         ink.fillRect(px(s.from), py(i) - band / 2 + 3, px(s.to) - px(s.from), band - 6);
-        if (px(s.to) - px(s.from) > 14) write("❚❚", px(s.from) + 4, py(i), color("bad"));
       }
-      if (s.is === "crashed") cross(ink, { x: px(s.from), y: py(i) }, band, color("bad"));
     }
     for (const s of spans(c).filter((s) => /^(stopped|crashed)/.test(s.is))) { // a wedge: the session runs out
       const silent = c.beats?.findLast((t) => t <= s.from);
       if (silent === undefined || drawn.sessions.includes(i)) continue;
       drawn.sessions.push(i);
       const over = Math.min(silent + story.session, end, c.beats.find((t) => t > silent) ?? end);
-      const left = 1 - (over - silent) / story.session, top = py(i) + band / 2 + 1; // left: what has not run out
-      drawn.left.push(left);
+      const left = (t) => 1 - (t - silent) / story.session; // what has not run out
+      const most = band - 6, bottom = py(i) + most / 2;
+      drawn.left.push(left(over));
       ink.beginPath();
-      ink.moveTo(px(silent), top);
-      ink.lineTo(px(silent), top + 3);
-      ink.lineTo(px(over), top + 3 * left);
-      ink.lineTo(px(over), top);
+      ink.moveTo(px(s.from), bottom);
+      ink.lineTo(px(s.from), bottom - most * left(s.from));
+      ink.lineTo(px(over), bottom - most * left(over));
+      ink.lineTo(px(over), bottom);
       ink.fillStyle = color("request");
       ink.fill();
     }
+    for (const s of spans(c)) { // the signs are over it
+      const from = px(s.from), isSeen = px(s.to) - from > 20;
+      if (/^stopped/.test(s.is) && isSeen) {
+        ink.fillStyle = color("paper");
+        ink.fillRect(from, py(i) - band / 2 + 3, 19, band - 6);
+        write("❚❚", from + 3, py(i), color("bad"));
+      }
+      if (s.is === "crashed") cross(ink, { x: from, y: py(i) }, band, color("bad"));
+    }
     write(named(say(c.name), say(c.name).replace(/^(client|客户端) /, "")), 4, py(i), color("ink"));
   });
+
+  write(say(`step ${story.step}`, `第 ${story.step} 步`), 4, height - STRIP.axis / 2, color("soft"));
 
   for (const f of story.frames.filter((f) => f.lost && f.kind === REPLY)) {
     drawn.lost.push(f.client);
@@ -154,14 +165,14 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
       drawn.writes.push(`${w.client} ${w.ok ? w.late ? "late" : "accepted" : "refused"}`);
       ink.strokeStyle = color(w.late ? "bad" : "request");
       ink.lineWidth = 2;
-      line(ink, { x: px(w.from), y: py(w.client) }, { x: px(w.from), y: top - (w.ok ? 0 : 3) });
+      line(ink, { x: px(w.from), y: py(w.client) }, { x: px(w.from), y: top - (w.ok ? 0 : 2) });
       if (w.ok) arrowhead(ink, { x: px(w.from), y: top - 6 }, { x: px(w.from), y: top }, 6);
     }
     ink.font = `700 ${size}px system-ui, "DejaVu Sans", sans-serif`;
     drawn.tokens = story.writes.map((w) => {
       const words = w.token ? tokenName(w.token) : say("none", "无"), width = ink.measureText(words).width + 6;
       const fill = color(!w.token ? "soft" : w.late ? "bad" : "request");
-      return { words, size: width, left: px(w.from) - width / 2, fill };
+      return { words, size: width, left: px(w.from) - width / 2, fill, isRefused: !w.ok };
     });
     const { tokens } = drawn; // side by side, and within the strip
     tokens.forEach((token, k) => {
@@ -170,6 +181,14 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
     tokens.toReversed().forEach((token, k, all) => {
       token.left = Math.min(token.left, (k ? all[k - 1].left - 2 : width) - token.size);
     });
+  }
+
+  for (const left of drawn.breaks) { // a gap, with two strokes at the axis
+    ink.fillStyle = color("paper");
+    ink.fillRect(left - 3, 0, 6, height);
+    ink.strokeStyle = color("ink");
+    ink.lineWidth = 1.5;
+    for (const side of [-3, 3]) line(ink, { x: left + side - 3, y: height - 2 }, { x: left + side + 3, y: height - STRIP.axis + 1 });
   }
 
   ink.fillStyle = color("ink");
@@ -185,12 +204,24 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
     ink.stroke();
     for (const side of [-1, 1]) arrowhead(ink, middle, { x: middle.x + side * 12, y: middle.y }, 9);
   }
-  for (const { words, size, left, fill } of drawn.tokens) { // over the hairline, so that they can be read
-    ink.fillStyle = fill;
+  if (story.stored) story.writes.forEach((w, k) => { // a refused write bounces off, past its token
+    if (w.ok) return;
+    const from = { x: px(w.from), y: py(server + 2) - band / 2 - 1 }, token = drawn.tokens[k];
+    const isAtTheEnd = token.left + token.size + 14 > width, away = isAtTheEnd ? token.left - 12 : token.left + token.size + 12;
+    const to = { x: away, y: py(server + 1) - lane * 0.3 };
+    ink.strokeStyle = ink.fillStyle = color("bad");
+    ink.lineWidth = 2;
+    line(ink, from, to);
+    arrowhead(ink, from, to, 8);
+    drawn.bounces.push(w.client);
+  });
+  for (const { words, size, left, fill, isRefused } of drawn.tokens) { // over the hairline, so that they can be read
+    ink.fillStyle = isRefused ? color("paper") : fill;
     ink.fillRect(left, py(server + 1) - lane / 2 + 1, size, lane - 2);
-    write(words, left + size / 2, py(server + 1), color("paper"), "700", "center");
+    ink.strokeStyle = fill;
+    ink.lineWidth = 1.5;
+    ink.strokeRect(left + 0.75, py(server + 1) - lane / 2 + 1.75, size - 1.5, lane - 3.5);
+    write(words, left + size / 2, py(server + 1), isRefused ? fill : color("paper"), "700", "center");
   }
-  const refused = story.stored ? story.writes.filter((w) => !w.ok) : [];
-  for (const w of refused) cross(ink, { x: px(w.from), y: py(server + 2) - band / 2 }, 7, color("bad"));
   return drawn;
 }
