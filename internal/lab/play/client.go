@@ -23,6 +23,7 @@ type client struct {
 	held   bool             // it has held the lock at least once
 	enters bool             // it has called Lock again, within its hold
 	puts   bool             // it has been asked to write to the store
+	first  int64            // its first session that the lesson has seen; 0: none
 }
 
 // lives reports whether the client's process has not ended, and its side is still in use.

@@ -177,8 +177,12 @@ func TestBackLeadsToTheTaskBeforeInABrowser(t *testing.T) {
 	w.press("#start li:nth-child(4) button")
 	w.at(4, 1)
 	w.Contains("#board1 h2", "Step 5: an id in each name") // not the answer
+	w.Contains("#lesson .guesses", "will client 1 learn that it has a znode in the queue?")
+	browser.Evaluate[any](w.Browser, `notes(0, "1"); notes(1, "1"); null`) // yes, in both
 	w.pressNext()
 	w.done(1)
+	w.Contains("#lesson .guesses", "Step 4: you guessed yes ✗, measured: no")
+	w.Contains("#lesson .guesses", "Step 5: you guessed yes ✓, measured: yes")
 	w.looksBack()
 	w.at(4, 2)
 	w.pressNext()
@@ -677,6 +681,35 @@ func TestTheDecisiveMomentIsOnBothBoardsInABrowser(t *testing.T) {
 	w.Contains("#lesson .guesses", "Step 6: clients that hold the lock: 3")
 	w.Contains("#lesson", "Clients 4 and 5 also want to read, and wait")
 	w.Until(`service.pace === "slow"`) // from here on each message can be seen
+}
+
+// A computer that is too busy lets a client lose its session. Then the lesson says so, and does not wait forever; from
+// before the loss it goes on.
+func TestALessonNoticesALostSessionInABrowser(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	p.patience(3 * time.Minute)
+	w := &window{browser.Open(t, p.address.String()+"#lesson-4/1", 1366, 768), p}
+	w.at(4, 1)
+	holder := p.sides[0].clients[0]
+	require.NoError(t, holder.child.Stop()) // nobody has asked for it
+	w.Contains("#lesson .ways", "Client 0 has lost its session or the lock, although you have done nothing for that")
+	require.NoError(t, holder.child.Continue())
+	assert.False(t, browser.Evaluate[bool](w.Browser, `document.querySelector("#lesson li > button[data-do]") !== null`))
+	w.press("#lesson .ways button.next")
+	w.Until(`service.course.spoiled < 0`)
+	w.at(4, 1)
+	w.becomes(0, "holds", "holds")
+	w.pressNext()
+	w.done(1)
+
+	// Between two tasks the time in which nothing happens is left out, and the axis says so.
+	w.Until(`performance.now() > onPage(service.course.since) + 3 * RECALLS`)
+	assert.Equal(t, []int{0, 0}, browser.Evaluate[[]int](w.Browser, `boards.map((b) => b.strip.breaks.length)`))
+	w.pressNext()
+	w.done(2)
+	w.Until(`boards.every((b) => b.strip.breaks.length === 1)`)
+	w.Until(`document.querySelector("#legend [data-sign=cut]").checkVisibility()`)
 }
 
 // stripsAreRead checks that no text of the strips is small, cut, or over another, and that a token is in a lane of

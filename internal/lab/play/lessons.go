@@ -17,11 +17,11 @@ type lesson struct {
 	Question  lang.Text `json:"question"`
 	Situation lang.Text `json:"situation"`
 	Tasks     []task    `json:"tasks"`
-	Guess     guess     `json:"guess"`
-	Calm      bool      `json:"calm"`  // nothing goes wrong in it
-	Sound     bool      `json:"sound"` // nothing goes wrong on the right
-	Timed     bool      `json:"timed"` // it is about what happens when: below the boards its time is drawn
-	Drags     bool      `json:"drags"` // the reader drags the end of a pause, and recorded runs answer his guess
+	Guesses   []guess   `json:"guesses"` // in the order in which they are answered
+	Calm      bool      `json:"calm"`    // nothing goes wrong in it
+	Sound     bool      `json:"sound"`   // nothing goes wrong on the right
+	Timed     bool      `json:"timed"`   // it is about what happens when: below the boards its time is drawn
+	Drags     bool      `json:"drags"`   // the reader drags the end of a pause, and recorded runs answer his guess
 
 	// Untold is the name of the lock on the right until the guess is answered. Its own name would answer it.
 	Untold lang.Text `json:"untold"`
@@ -40,7 +40,7 @@ type lesson struct {
 type guess struct {
 	Text lang.Text `json:"text"`
 	Of   lang.Text `json:"of"`   // the name of what is guessed, shown before its value
-	Kind string    `json:"kind"` // a number, the client that is next, or whether a write is accepted
+	Kind string    `json:"kind"` // one of those below
 	At   int       `json:"at"`   // the index of the task before which it is asked
 
 	// Known is the index of the task whose result answers it.
@@ -54,6 +54,7 @@ const (
 	guessNumber = "number"
 	guessNext   = "next"  // a client; -1: nobody
 	guessWrite  = "write" // 1: the write is accepted, 0: it is not
+	guessYes    = "yes"   // 1: yes, 0: no
 )
 
 // holder returns the client that holds the lock, or -1 if there is none.
@@ -97,7 +98,7 @@ var lessons = []lesson{
 		scene:   []string{"holds", "waits", "waits", "waits"},
 		pace:    real,
 		Timed:   true,
-		Guess:   afterTheSession,
+		Guesses: []guess{afterTheSession},
 		Tasks: []task{
 			{Text: text("Kill client 0, which holds the lock.",
 				"杀掉持有锁的客户端 0。"), Do: "kill", done: killed},
@@ -140,7 +141,7 @@ var lessons = []lesson{
 		scene:   []string{"holds", "waits", "waits", "waits"},
 		pace:    real,
 		Timed:   true,
-		Guess:   afterTheSession,
+		Guesses: []guess{afterTheSession},
 		Tasks: []task{
 			{Text: text("Kill client 0, which holds the lock.",
 				"杀掉持有锁的客户端 0。"), Do: "kill", done: killed},
@@ -182,12 +183,12 @@ var lessons = []lesson{
 		scene:   append([]string{"holds"}, slices.Repeat([]string{"waits"}, 10)...),
 		pace:    slow,
 		Calm:    true,
-		Guess: guess{
+		Guesses: []guess{{
 			Text: text("Your guess: how many clients are notified?",
 				"你猜：有多少个客户端会收到通知？"),
 			Of:   text("notified clients", "收到通知的客户端"),
 			Kind: guessNumber, At: 0, measured: notified,
-		},
+		}},
 		Tasks: []task{
 			{Text: text("Let client 0 unlock.",
 				"让客户端 0 解锁。"), Do: "unlock", Moment: "notified",
@@ -223,12 +224,22 @@ var lessons = []lesson{
 		Sound:   true,
 		Timed:   true,
 		Untold:  text("Step 5: an id in each name", "第 5 步：名字里有标识"),
-		Guess: guess{
+		Guesses: []guess{{
+			Text: text("Your guess: will client 1 learn that it has a znode in the queue?",
+				"你猜：客户端 1 会知道队列里有自己的 znode 吗？"),
+			Of:   text("client 1 knows that it has a znode", "客户端 1 会不会知道自己有 znode"),
+			Kind: guessYes, At: 0, Known: 0, measured: func(b *side) int {
+				if b.clients[1].State == actor.Failed {
+					return 0
+				}
+				return 1
+			},
+		}, {
 			Text: text("Your guess: who holds the lock then?",
 				"你猜：那时谁持有锁？"),
 			Of:   text("who holds the lock", "谁持有锁"),
 			Kind: guessNext, At: 2, Known: 2, measured: holder,
-		},
+		}},
 		Tasks: []task{
 			{Text: text("Let client 1 ask for the lock. The reply to its create is lost.",
 				"让客户端 1 请求加锁。它的 create 的响应会丢失。"), Do: "lock", Client: 1, Moment: "lost",
@@ -291,7 +302,7 @@ var lessons = []lesson{
 		pace:    real,
 		Timed:   true,
 		Drags:   true,
-		Guess: guess{
+		Guesses: []guess{{
 			Text: text("Your guess: client 0 continues, and sends its write. Does the store accept it?",
 				"你猜：客户端 0 恢复运行，发出它的写入。存储会接受吗？"),
 			Of:   text("the write of client 0", "客户端 0 的写入"),
@@ -301,13 +312,13 @@ var lessons = []lesson{
 				}
 				return 0
 			},
-		},
+		}},
 		Tasks: []task{
 			{Text: text(
 				"Client 0 is stopped right before its write, as by a long garbage collection. "+
-					"Drag the end of the pause, below the boards: the drawings show what has happened until then.",
+					"Drag the end of the pause, below: the drawings follow.",
 				"客户端 0 正要写入，就停住了，就像遇到一次很长的垃圾回收停顿。"+
-					"请在图的下方拖动停顿的终点：图上显示到那时为止发生了什么。"),
+					"请在下方拖动停顿的终点，图会跟着变。"),
 				Do:   "pause",
 				done: func(b *side) bool { return newestWrite(b, stopped) >= 0 },
 				seen: lateWrite},
@@ -330,7 +341,7 @@ var lessons = []lesson{
 		scene:   slices.Repeat([]string{"idle"}, 6),
 		pace:    real,
 		Calm:    true,
-		Guess: guess{
+		Guesses: []guess{{
 			Text: text("Your guess: how many of them hold the lock at the same time?",
 				"你猜：其中有几个同时持有锁？"),
 			Of:   text("clients that hold the lock", "持有锁的客户端"),
@@ -342,7 +353,7 @@ var lessons = []lesson{
 				}
 				return n
 			},
-		},
+		}},
 		Tasks: []task{
 			{Text: text("Let all of them ask for the lock, in the order of their numbers.",
 				"让它们按编号的顺序请求加锁。"), Do: "lock", Client: everyone, slows: true,
@@ -500,8 +511,15 @@ type course struct {
 	Since  int              `json:"since"`  // when the last task was done
 	Counts []stage.Counters `json:"counts"` // then, for each board
 
-	Measured []int `json:"measured"` // once it is known, for each board: the answer to the guess
+	Measured [][]int `json:"measured"` // the answers to the guesses that are known, one for each board
+
+	// Spoiled is the number of a client that has lost its session or the lock, although no task makes it lose them; nobody:
+	// there is none. A computer that is too busy can be the cause. Then the tasks cannot be done any more.
+	Spoiled int `json:"spoiled"`
 }
+
+// nobody is no client.
+const nobody = -1
 
 // guide checks whether the next task of the lesson is done, and notes it.
 func (s *service) guide() {
@@ -511,21 +529,35 @@ func (s *service) guide() {
 	if !c.Begun || c.Done == len(lessons[c.Lesson-1].Tasks) {
 		return
 	}
-	t := lessons[c.Lesson-1].Tasks[c.Done]
-	seen, measured, counts := []lang.Text{}, []int{}, []stage.Counters{}
-	guess := lessons[c.Lesson-1].Guess
-	isAnswer := c.Done == guess.Known
+	l := &lessons[c.Lesson-1]
+	t := l.Tasks[c.Done]
 	for _, b := range s.laid() {
-		if len(b.clients) < lessons[c.Lesson-1].clients || !t.done(b) {
+		if s.course.Spoiled == nobody && len(b.clients) == l.clients {
+			s.course.Spoiled = l.spoiled(b)
+		}
+	}
+	if s.course.Spoiled != nobody {
+		return
+	}
+	seen, counts := []lang.Text{}, []stage.Counters{}
+	for _, b := range s.laid() {
+		if len(b.clients) < l.clients || !t.done(b) {
 			return
 		}
 		if t.seen != nil {
 			seen = append(seen, t.seen(b))
 		}
 		counts = append(counts, b.Counters())
-		if isAnswer {
-			measured = append(measured, guess.measured(b))
+	}
+	for _, g := range l.Guesses {
+		if g.Known != c.Done {
+			continue
 		}
+		var answers []int
+		for _, b := range s.laid() {
+			answers = append(answers, g.measured(b))
+		}
+		s.course.Measured = append(s.course.Measured, answers)
 	}
 	s.course.Done++
 	s.course.Since = s.now()
@@ -534,9 +566,21 @@ func (s *service) guide() {
 	if t.slows {
 		s.pace, s.moves = slow, slow
 	}
-	if isAnswer {
-		s.course.Measured = measured
-	}
+}
+
+// spoiled returns a client that has lost its session or the lock, although no task makes it lose them, or nobody.
+func (l *lesson) spoiled(b *side) int {
+	hasBegun := b.Counters().Action != nil && b.Counters().Action.Do != "lesson"
+	return slices.IndexFunc(b.clients, func(c *client) bool {
+		if c.first == 0 {
+			c.first = c.Session
+		}
+		isMeant := hasBegun && slices.ContainsFunc(l.Tasks, func(t task) bool {
+			return (t.Do == "kill" || t.Do == "pause") && t.Client == c.Number
+		})
+		hasLost := c.Session != c.first || c.Over > 0 || c.State == actor.Told
+		return c.Process == stage.Running && hasLost && !isMeant
+	})
 }
 
 // learn queues a job that sets up a lesson. If other lessons are chosen before the job begins, it
@@ -566,7 +610,7 @@ func (s *service) learn(n int) error {
 
 // leaves ends the lesson, if there is one. The caller holds mu.
 func (s *service) leaves() {
-	s.course = course{Seen: [][]lang.Text{}}
+	s.course = course{Seen: [][]lang.Text{}, Measured: [][]int{}, Spoiled: nobody}
 }
 
 // open sets up a lesson.

@@ -69,6 +69,6 @@ func TestALessonEndsWhoeverWritesLast(t *testing.T) {
 	b.Put(2, &stage.Figure{Number: 0}, 0)
 	b.Put(3, &stage.Figure{Number: 1}, 0)
 	assert.True(t, task.done(b))
-	assert.Equal(t, 1, lessons[4].Guess.measured(b))
+	assert.Equal(t, 1, lessons[4].Guesses[0].measured(b))
 	assert.Contains(t, task.seen(b).EN, "has accepted the late write of client 0")
 }

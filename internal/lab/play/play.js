@@ -511,6 +511,7 @@ function catchUp() {
   if (!aim.isLaid || course.lesson !== aim.n || !isSet()) return;
   if (course.done >= aim.tasks) return void (aim = null);
   const { do: what, client } = toDo() ?? {}, at = course.done;
+  if (isSpoiled()) return void (aim = null);
   if (!what || isDoing() || aim.asked === at) return;
   aim.asked = at;
   ask({ do: what, client });
@@ -584,8 +585,10 @@ function lesson() {
   const last = l.n < lessons.length ? [] : ending();
   const back = button({ do: "lesson", n: String(l.n), task: String(course.done) }, say("Back to before this", "回到这次操作之前"));
   const isCatchingUp = aim && isSet() && course.done < aim.tasks;
-  const ways = isCatchingUp ? [make("p", {}, say(`On the way to task ${aim.tasks + 1}: the page repeats the earlier tasks.`, `正在回到任务 ${aim.tasks + 1}：页面把前面的任务重做一遍。`))] : over ? [...last, ...next, more, all] : strayed() || isOutOfReach() ? [make("p", { className: "seen" },
-    say("That is not what the task asks for. ", "这不是任务要求的操作。") + (isOutOfReach() ? say("The task cannot be done now.", "现在没法做这个任务了。") : say("See what happens now; then go on, or go back.", "请看看它的结果，然后继续，或者回去。"))), back, more] : [];
+  const hasStrayed = strayed() || isOutOfReach() || isSpoiled();
+  if (isSpoiled()) back.className = "next";
+  const ways = isCatchingUp ? [make("p", {}, say(`On the way to task ${aim.tasks + 1}: the page repeats the earlier tasks.`, `正在回到任务 ${aim.tasks + 1}：页面把前面的任务重做一遍。`))] : over ? [...last, ...next, more, all]
+    : hasStrayed ? [make("p", { className: "seen" }, wentWrong()), back, more] : [];
   fill($("lesson").querySelector(".ways"), ways);
   const place = `${course.lesson}/${course.done}`;
   if (led !== place && isSet()) {
@@ -644,16 +647,29 @@ function strayed() {
   return isSet() && action && action.do !== "lesson" && !tasks.some((t) => isOf(t, action));
 }
 
-// isOutOfReach reports whether no board allows what the task asks for.
+// isOutOfReach reports whether a board does not allow what the task asks for.
 function isOutOfReach() {
   const { do: what, client } = toDo() ?? {};
-  return what !== undefined && what !== "" && client >= 0 && !isDoing() && !live().some((b) => b.is.rows[client]?.can.includes(what));
+  return what !== undefined && what !== "" && client >= 0 && !isDoing() && !live().every((b) => b.is.rows[client]?.can.includes(what));
+}
+
+// isSpoiled reports whether a client has lost its session or the lock, although no task makes it lose them.
+const isSpoiled = () => isSet() && !isOver() && service.course.spoiled >= 0;
+
+// wentWrong says why the task cannot be done, or is not what was done.
+function wentWrong() {
+  if (isSpoiled() && !strayed()) {
+    const who = clientName(service.course.spoiled);
+    return say(`${capital(who)} has lost its session or the lock, although you have done nothing for that: a computer that is too busy can be the cause. The lesson cannot go on from here.`,
+      `${who}丢了会话或锁，而这并不是你的操作造成的：可能是这台机器太忙。这一课没法从这里继续。`);
+  }
+  return say("That is not what the task asks for. ", "这不是任务要求的操作。") + (isOutOfReach() ? say("The task cannot be done now.", "现在没法做这个任务了。") : say("See what happens now; then go on, or go back.", "请看看它的结果，然后继续，或者回去。"));
 }
 
 // guesses has what the reader has guessed, by lesson and board.
 const guesses = new Map();
-const guessKey = (board) => `${service.course.lesson}/${board}`;
-const guessed = (kind, value) => kind === "number" ? String(value)
+const guessKey = (board, { at }) => `${service.course.lesson}/${at}/${board}`;
+const guessed = (kind, value) => kind === "number" ? String(value) : kind === "yes" ? (Number(value) ? say("yes", "会") : say("no", "不会"))
   : kind === "write" ? (Number(value) ? say("accepted", "接受") : say("refused", "拒绝")) : Number(value) < 0 ? say("nobody", "没有人") : clientName(value);
 
 // UNKNOWN is the guess of a reader who does not know.
@@ -661,32 +677,37 @@ const UNKNOWN = "?";
 
 // hasGuessed reports whether the task can be done: first the reader guesses, or says that he does not know.
 function hasGuessed() {
-  const { course, lessons } = service;
-  const { guess } = lessons[course.lesson - 1];
-  return guess.at !== course.done || hasChosen() && (guess.kind !== "write" || guessedAt > 0);
+  const asks = asked();
+  return !asks || hasChosen() && (asks.kind !== "write" || guessedAt > 0);
 }
 
-// hasChosen reports whether there is a guess for each board.
-const hasChosen = () => live().every((_, i) => guesses.get(guessKey(i)));
+const lessonGuesses = () => service.lessons[service.course.lesson - 1].guesses;
+
+// asked returns the guess that is asked for before the next task, if there is one.
+const asked = () => service.lessons[service.course.lesson - 1]?.guesses.find(({ at }) => at === service.course.done);
+
+// hasChosen reports whether there is such a guess for each board, or none is asked for.
+const hasChosen = () => !asked() || live().every((_, i) => guesses.get(guessKey(i, asked())));
 
 // mark says beside a guess whether it was right.
 const mark = (isRight) => make("b", { className: isRight ? "right" : "bad" }, isRight ? " ✓" : " ✗");
 
 // guess asks for a guess about each board, before a task. Beside the result that answers it, it shows
 // the guess and what was measured.
-function guess(at) {
-  const { course, lessons } = service, { guess: { kind, text: question, of, at: task, known }, clients } = { clients: crowd().length, ...lessons[course.lesson - 1] };
-  const isOver = course.measured?.length, side = (i) => live().length > 1 ? stepOf(i) + (kind !== "write" || isOver ? "" : live()[i].is.step < 5 ? say(", without tokens", "，没有令牌") : say(", with tokens", "，有令牌")) : "";
+function guess(at, about, place) {
+  const { course } = service, { kind, text: question, of, at: task, known } = about;
+  const clients = crowd().length, measured = course.measured[place];
+  const isOver = Boolean(measured), side = (i) => live().length > 1 ? stepOf(i) + (kind !== "write" || isOver ? "" : live()[i].is.step < 5 ? say(", without tokens", "，没有令牌") : say(", with tokens", "，有令牌")) : "";
   const isHere = isOver ? at === known : at === task && course.done <= task;
   if (!isHere) return [];
-  const list = kind === "write" ? [["1", guessed(kind, 1)], ["0", guessed(kind, 0)]] : [["-1", guessed(kind, -1)], ...[...Array(clients).keys()].map((i) => [String(i), guessed(kind, i)])];
+  const list = kind === "write" || kind === "yes" ? [["1", guessed(kind, 1)], ["0", guessed(kind, 0)]] : [["-1", guessed(kind, -1)], ...[...Array(clients).keys()].map((i) => [String(i), guessed(kind, i)])];
   const fields = live().map((_, i) => {
-    const value = guesses.get(guessKey(i));
+    const value = guesses.get(guessKey(i, about));
     const isKnown = value && value !== UNKNOWN && (!isOver || kind !== "write" || guessedAt === pause()); // the guess was about this pause
-    const said = isOver && isKnown ? [say(side(i) ? "you guessed " : "You guessed ", "你猜：") + guessed(kind, value), mark(Number(value) === course.measured[i]), say(", measured: ", "；实测：")]
+    const said = isOver && isKnown ? [say(side(i) ? "you guessed " : "You guessed ", "你猜：") + guessed(kind, value), mark(Number(value) === measured[i]), say(", measured: ", "；实测：")]
       : [say(`${side(i) ? of.en : capital(of.en)}: `, `${of.zh}：`)];
     if (isOver) return make("span", { className: "guess" }, side(i) && capital(side(i)) + say(": ", "，"), ...said,
-      make("b", { className: kind === "write" && isHarmed(live()[i]) ? "bad" : "" }, guessed(kind, course.measured[i])));
+      make("b", { className: kind === "write" && isHarmed(live()[i]) ? "bad" : "" }, guessed(kind, measured[i])));
     const field = kind === "number" ? make("input", { type: "number" }) : make("select", {}, new Option(UNKNOWN, ""), ...list.map(([v, words]) => new Option(words, v)));
     for (const [name, v] of Object.entries({ "data-guess": i, min: 0, max: 999, inputmode: "numeric" })) field.setAttribute(name, v);
     if (value && value !== UNKNOWN) field.value = value;
@@ -701,8 +722,8 @@ function guess(at) {
     const first = say("Drag on, until client 1 holds the lock too.", "继续拖动，直到客户端 1 也持有锁。");
     return [make("p", { className: "guesses" }, first)];
   }
-  const asked = isOver ? [] : [make("span", { className: "asked" }, say(question)), " "];
-  return [make("p", { className: "guesses" }, ...asked, ...fields, ...(isOver ? [] : buttons))];
+  const words = isOver ? [] : [make("span", { className: "asked" }, say(question)), " "];
+  return [make("p", { className: "guesses" }, ...words, ...fields, ...(isOver ? [] : buttons))];
 }
 
 // isHarmed reports whether the store has accepted a late write, and has nothing later.
@@ -715,7 +736,7 @@ const stepOf = (i) => say(`step ${live()[i].is.step}`, `第 ${live()[i].is.step}
 
 // notes keeps a guess; once there is one for each board, the task can be done.
 function notes(board, value) {
-  guesses.set(guessKey(board), value);
+  guesses.set(guessKey(board, asked()), value);
   const final = document.querySelector("#lesson .final");
   if (final) final.disabled = !hasChosen();
   final?.classList.toggle("next", hasChosen());
@@ -729,7 +750,7 @@ function notes(board, value) {
 document.addEventListener("input", (e) => e.target.dataset.guess !== undefined && notes(e.target.dataset.guess, e.target.value));
 document.addEventListener("click", (e) => {
   if (!e.target.closest("button.unknown")) return;
-  live().forEach((_, i) => { if (!guesses.get(guessKey(i))) notes(i, UNKNOWN); });
+  live().forEach((_, i) => { if (!guesses.get(guessKey(i, asked()))) notes(i, UNKNOWN); });
   if (isDragging()) return settlesGuess();
   document.querySelector("#lesson button.next")?.focus({ preventScroll: true });
 });
@@ -746,8 +767,9 @@ function settlesGuess() {
 // tasks before the last one only the first line is shown.
 function task(t, i, done, seen) {
   const isPast = done && i < service.course.done - 1;
-  const li = make("li", { className: isPast ? "done past" : done ? "done" : "now" }, gloss(make("span"), say(t.text)), ...(isPast || !done && isDoing() ? [] : guess(i)));
+  const li = make("li", { className: isPast ? "done past" : done ? "done" : "now" }, gloss(make("span"), say(t.text)), ...(isPast || !done && isDoing() ? [] : lessonGuesses().flatMap((about, place) => guess(i, about, place))));
   if (isPast) return li;
+  if (!done && isSpoiled()) return li;
   if (!done && t.do && isDoing()) li.append(make("p", { className: "run" }, say("Wait: the clients are at work …", "请等待：客户端正在运行 ……")));
   if (!done && isDragging() && hasAnswer()) li.append(change());
   if (!done && t.do && !isDoing()) li.append(" ", Object.assign(button({ do: t.do, client: String(t.client) }, clientAction(t.client, t.do)), { className: hasGuessed() ? "next" : "", disabled: !hasGuessed() }));
@@ -1088,7 +1110,7 @@ Board.prototype.pauseSays = function () {
 
 // answers says beside a guess about this pause whether it was right, and what was recorded.
 function answers(i) {
-  const { ok } = recordedPause()[i].writes.at(-1), isRight = guesses.get(guessKey(i)) === String(Number(ok));
+  const { ok } = recordedPause()[i].writes.at(-1), isRight = guesses.get(guessKey(i, asked())) === String(Number(ok));
   return [mark(isRight), ...(isRight ? [] : [say(` recorded: ${guessed("write", ok)}`, ` 录得：${guessed("write", ok)}`)])];
 }
 
@@ -1265,7 +1287,7 @@ document.addEventListener("click", (e) => {
 // menu shows, beside a client, what the reader can do to it now. With two boards, that is done on both.
 function menu(i, x, y) {
   const can = new Set(live().flatMap((b) => b.is.rows[i]?.can ?? []));
-  const guess = service.lessons[service.course.lesson - 1]?.guess, asksWho = learns() && guess?.kind === "next" && service.course.done <= guess.at;
+  const asksWho = learns() && asked()?.kind === "next";
   const buttons = [...document.querySelectorAll("#commands [data-do]")].filter((b) => can.has(b.dataset.do)).map((b) => button({ do: b.dataset.do, client: String(i) }, say(COMMANDS[b.dataset.do])));
   const who = make("b", {}, capital(clientName(i)));
   const next = asksWho && live().map((b) => make("button", { type: "button", onclick: () => { notes(b.i, String(i)); guessIs(b.i, i); $("menu").hidePopover(); } },
