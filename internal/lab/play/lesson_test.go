@@ -575,7 +575,7 @@ func TestTheTextComesAfterThePictureInABrowser(t *testing.T) {
 	w.Until(`past.at > before && document.activeElement.ariaValueNow > 0`) // the keyboard moves the hairline, too
 	w.press("#now")
 	w.Do(chromedp.EmulateViewport(390, 844))
-	w.Until(`innerWidth === 390 && past.at === null && boards.every((b) => isShort($("strips").children[b.i]))`)
+	w.Until(`innerWidth === 390 && past.at === null && boards.every((b) => $("strips").children[b.i].clientWidth > 300 && $("strips").children[b.i].clientWidth < 390)`)
 	w.stripsAreRead("on a phone")
 	w.Do(chromedp.EmulateViewport(1366, 768))
 	w.Until(`innerWidth === 1366`)
@@ -710,6 +710,22 @@ func TestALessonNoticesALostSessionInABrowser(t *testing.T) {
 	w.done(2)
 	w.Until(`boards.every((b) => b.strip.breaks.length === 1)`)
 	w.Until(`document.querySelector("#legend [data-sign=cut]").checkVisibility()`)
+}
+
+// On a phone the page of lesson 5 scrolls as a whole, and the drawings stay in sight.
+func TestALessonScrollsOnAPhoneInABrowser(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	p.patience(3 * time.Minute)
+	w := &window{browser.Open(t, p.address.String()+"#lesson-5/1", 390, 844), p}
+	w.at(5, 1)
+	const inner = `[...document.querySelectorAll("main *")].filter((e) => e.checkVisibility() && e.scrollHeight > e.clientHeight + 1 &&
+		/auto|scroll/.test(getComputedStyle(e).overflowY)).map((e) => e.id || e.className)`
+	assert.Empty(t, browser.Evaluate[[]string](w.Browser, inner), "what scrolls by itself")
+	browser.Evaluate[any](w.Browser, `scrollTo(0, document.documentElement.scrollHeight); null`)
+	w.Until(`scrollY > 50`)
+	assert.True(t, w.inSight("#board0 canvas"))
+	assert.True(t, w.inSight("#lesson li.now > button[data-do]"))
 }
 
 // stripsAreRead checks that no text of the strips is small, cut, or over another, and that a token is in a lane of

@@ -561,6 +561,7 @@ function lesson() {
   $("pause").hidden = !choosesPause;
   $("time").hidden = choosesPause;
   document.body.classList.toggle("sound", learning && l.sound);
+  document.body.classList.toggle("paged", learning && (l.sound || l.drags)); // on a phone the page itself scrolls
   const side = document.querySelector(".side");
   folds(learning, side);
   const home = learning && narrow.matches ? side : $("boards"); // on a phone, below the rest
@@ -597,6 +598,8 @@ function lesson() {
     const button = $("lesson").offsetTop - side.offsetTop + $("lesson").offsetHeight - side.clientHeight;
     $("lesson").scrollTop = isFirst ? 0 : $("lesson").scrollHeight - $("lesson").clientHeight;
     side.scrollTop = isFirst ? 0 : button; // first the title and the question are read
+    if (isFirst) scrollTo(0, 0);
+    else if (document.documentElement.scrollHeight > innerHeight + 1) [...$("lesson").querySelectorAll("li.done")].at(-1)?.scrollIntoView(); // the page itself scrolls
     if (course.done === 0) {
       laid = Math.max(0, ...live().flatMap((b) => b.lines()).map((l) => l.at));
       paused = guessedAt = 0; // a guess about a pause is made anew
@@ -1228,6 +1231,7 @@ function press(b) {
   const { do: what, n, task, pace, fault, client, choose, board } = b.dataset;
   if (choose === undefined && what !== "lessons") aim = null; // from here the reader goes on, and catchUp ends
   if (choose === undefined && past.at !== null) shows(null);
+  if (b.closest("#lesson li.now")) scrollTo(0, 0); // where the page scrolls, the strips are seen again
   if (what === "moment") return decides(b.dataset.moment);
   if (what === "herd") {
     isHerd = !isHerd;

@@ -22,6 +22,7 @@ func (w *window) places() (all []string) {
 		w.Do(chromedp.EmulateViewport(size[0], size[1]))
 		isDrawn := `innerWidth === %d && live().every((b) => b.width === b.stage.canvas.clientWidth)`
 		w.Until(fmt.Sprintf(isDrawn, size[0]))
+		browser.Evaluate[any](w.Browser, `scrollTo(0, 0); null`) // on a phone some lessons scroll
 		all = append(all, browser.Evaluate[string](w.Browser, `live().map((b) => {
 			const at = b.stage.canvas.getBoundingClientRect();
 			return [at.x, at.y, at.width, at.height].map(Math.round).join(" ");
