@@ -148,6 +148,7 @@ func (w *window) looksBack() {
 	}
 	index := `past.moments.findIndex((m) => m.frame === past.focus.frame)`
 	at := browser.Evaluate[int](w.Browser, index)
+	w.Contains("#earlier", "previous event")
 	w.press("#earlier")
 	w.Until(fmt.Sprintf(`!past.focus.decides && %s === %d`, index, at-1))
 	w.Contains("#board0 .again span", "s: an earlier moment.")
