@@ -429,7 +429,7 @@ function render() {
   legend();
   $("rests").hidden = !service.rests;
   $("shared").hidden = !(service.pages > 1);
-  set($("shared"), say(`open in ${service.pages} windows: all show the same`, `已在 ${service.pages} 个窗口打开，显示的都一样`));
+  set($("shared"), say(`open in ${service.pages} windows`, `已在 ${service.pages} 个窗口打开`) + (narrow.matches ? "" : say(": all show the same", "，显示的都一样")));
   for (const b of document.querySelectorAll("[data-pace]")) b.setAttribute("aria-pressed", b.dataset.pace === service.pace);
   servers();
   for (const b of live()) b.words();
