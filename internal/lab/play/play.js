@@ -775,7 +775,7 @@ function task(t, i, done, seen) {
   if (!done && isSpoiled()) return li;
   if (!done && t.do && isDoing()) li.append(make("p", { className: "run" }, say("Wait: the clients are at work …", "请等待：客户端正在运行 ……")));
   if (!done && isDragging() && hasAnswer()) li.append(change());
-  if (!done && t.do && !isDoing()) li.append(" ", Object.assign(button({ do: t.do, client: String(t.client) }, clientAction(t.client, t.do)), { className: hasGuessed() ? "next" : "", disabled: !hasGuessed() }));
+  if (!done && t.do && !isDoing()) li.append(Object.assign(button({ do: t.do, client: String(t.client) }, clientAction(t.client, t.do)), { className: hasGuessed() ? "next" : "", disabled: !hasGuessed() }));
   const isSame = seen.every((s) => s.en === seen[0].en), steps = live().map((b) => b.is.step);
   for (const [at, s] of (isSame ? seen.slice(0, 1) : seen).entries()) {
     const whose = isSame ? [] : [make("b", {}, say(`Step ${steps[at]}: `, `第 ${steps[at]} 步：`))];

@@ -44,10 +44,22 @@ func (w *window) places() (all []string) {
 		browser.Evaluate[any](w.Browser, `void document.querySelectorAll('[data-count="requests"], [data-count="writes"]').forEach(
 			(e) => { if (e.textContent !== "0") e.textContent = "9,999"; })`)
 		cut := browser.Evaluate[[]string](w.Browser, `[...document.querySelectorAll(".banners, .tally, .ls")].filter(
-			(e) => e.checkVisibility() && e.scrollHeight > e.clientHeight + 1).map((e) => e.textContent)`)
+			(e) => e.checkVisibility() && e.scrollHeight > e.clientHeight).map((e) => e.textContent)`)
 		assert.Empty(w, cut, "what is wrong, the counts, and the queue are seen whole: %v", size)
 	}
 	return all
+}
+
+// isWhole checks that no text is cut, on two more laptops and on a phone.
+func (w *window) isWhole(when string) {
+	w.Helper()
+	for _, size := range [][2]int64{{1280, 800}, {1440, 900}, {390, 844}} {
+		w.Do(chromedp.EmulateViewport(size[0], size[1]))
+		w.Until(fmt.Sprintf(`innerWidth === %d && live().every((b) => b.width === b.stage.canvas.clientWidth)`, size[0]))
+		const cut = `[...document.querySelectorAll("#lesson, #lesson *, .side, .banners, .ls, #when")].filter((e) => e.checkVisibility() &&
+			getComputedStyle(e).overflowY !== "visible" && e.scrollHeight > e.clientHeight).map((e) => e.textContent)`
+		assert.Empty(w, browser.Evaluate[[]string](w.Browser, cut), "%s: %v", when, size)
+	}
 }
 
 // Whatever a lesson says, its drawing stays where it is, and as large as it is. Nobody is seen
@@ -73,6 +85,9 @@ func TestTheDrawingStaysInABrowser(t *testing.T) {
 			}
 			w.done(i + 1)
 			assert.Equal(t, places, w.places(), "lesson %d, after task %d", l.N, i+1)
+			if l.N == 4 || l.N == 5 {
+				w.isWhole(fmt.Sprintf("lesson %d, after task %d", l.N, i+1))
+			}
 		}
 		w.Do(chromedp.EmulateViewport(1366, 768))
 		w.press("#earlier")
