@@ -147,22 +147,25 @@ class Stage {
     const side = areTwo ? Math.min(box.width * 0.9, room * 1.6) : Math.min(box.width, room);
     this.width = box.width;
     this.many = this.story.clients.length > 40;
-    this.small = side < this.common;
+    const isSparse = clients <= 6, common = isSparse ? this.common * 0.8 : this.common; // few clients: larger signs
+    this.small = side < common;
     this.store = { x: box.width / 2, y: box.height - this.foot / 2, w: Math.min(box.width - 8, 380 + this.foot), h: this.foot - 8 };
     this.tiny = side < Math.min(260, this.common);
-    this.scale = this.many ? 1 : Math.max(1, Math.min(this.largest, side / this.common));
+    this.scale = this.many ? 1 : Math.max(1, Math.min(this.largest, side / common));
     this.isTagged = clients <= (this.tiny ? 3 : 4) && this.story.nodes.some(tag) && !this.story.stored; // there is room for the ids; beside a store's tokens they would look like tokens
     this.isCrowd = this.tiny && clients > 6; // there is room for the numbers of the clients, but not for other numbers
-    this.dot = this.many ? Math.max(1, Math.min(4, side / clients * 1.2)) : this.isCrowd ? 9 : this.tiny ? 10 : this.small ? 13 : 17 * this.scale;
+    this.dot = this.many ? Math.max(1, Math.min(4, side / clients * 1.2)) : this.isCrowd ? 9 : this.tiny ? (isSparse ? 12 : 10) : this.small ? 13 : 17 * this.scale;
     const label = (this.isCrowd ? 19 : this.tiny ? 21 : this.small ? 25 : 29) * this.scale;
     const outer = Math.max(40, side / 2 - this.dot - label);
-    // A wide drawing is an ellipse.
-    this.stretch = areTwo ? 1 : Math.max(1, Math.min(1.6, (box.width / 2 - this.dot - 60) / outer));
+    // A wide drawing is an ellipse, and a high one too.
+    const beside = this.tiny ? 24 : isSparse ? 44 : 60;
+    this.stretch = areTwo ? 1 : Math.max(1, Math.min(isSparse ? 2.2 : 1.6, (box.width / 2 - this.dot - beside) / outer));
+    this.rise = areTwo || this.many ? 1 : Math.max(1, Math.min(1.35, (room / 2 - this.dot - label) / outer));
     const isFew = this.tiny && clients <= 3; // whose znodes may have ids
     const isPlain = this.story.znode || this.story.step.startsWith("1"); // its znode is in the middle
     const isTight = this.tiny && !this.isCrowd && !isPlain; // a znode must not touch its client's ring
-    const hub = this.story.servers?.length > 1 ? 0.4 : isFew ? 0.28 : isTight ? 0.31 : this.tiny ? 0.37 : 0.31;
-    const node = isFew ? 0.48 : isTight ? 0.5 : this.tiny ? 0.57 : 0.62;
+    const hub = this.story.servers?.length > 1 || isPlain && isSparse ? 0.4 : isFew ? 0.28 : isTight ? 0.31 : this.tiny ? 0.37 : 0.31;
+    const node = isFew ? 0.48 : isTight ? 0.47 : this.tiny ? 0.57 : isSparse ? 0.55 : 0.62;
     this.radius = { hub: outer * hub, node: outer * node, client: outer };
     const top = areTwo ? this.dot + label + outer / 2 : room / 2; // the y of the middle; for two clients it may be lower
     this.middle = { x: box.width / 2, y: areTwo ? Math.max(top, (room + top - this.radius.node) / 2) : top };
@@ -173,7 +176,7 @@ class Stage {
     // Two clients are at ten and at two o'clock, so that a watch does not cross the middle.
     const areTwo = slots === 4 && clients.length === 2;
     const angle = areTwo ? Math.PI * (slot / 3 - 5 / 6) : 2 * Math.PI * slot / Math.max(3, slots) - Math.PI / 2;
-    return { x: this.middle.x + radius * this.stretch * Math.cos(angle), y: this.middle.y + radius * Math.sin(angle) };
+    return { x: this.middle.x + radius * this.stretch * Math.cos(angle), y: this.middle.y + radius * this.rise * Math.sin(angle) };
   }
   clientAt(i) { return this.at(this.story.clients[i].slot, this.radius.client); }
   nodeAt(i) {
@@ -389,7 +392,7 @@ class Stage {
       ink.strokeStyle = color.line;
       ink.lineWidth = this.many ? 1 : 2;
       ink.beginPath();
-      ink.ellipse(middle.x, middle.y, radius.node * this.stretch, radius.node, 0, 0, 2 * Math.PI);
+      ink.ellipse(middle.x, middle.y, radius.node * this.stretch, radius.node * this.rise, 0, 0, 2 * Math.PI);
       ink.stroke();
     }
     if (this.story.servers?.length > 1) return this.servers();
