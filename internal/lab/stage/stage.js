@@ -622,7 +622,8 @@ class Stage {
     const x = onHub ? this.middle.x + beside : p.x + shift, y = onHub ? p.y - this.dot - 10 * this.scale : p.y;
     const box = { x: x - w / 2, y: y - 9 * this.scale, w, h: 18 * this.scale, words };
     const meets = (b) => box.x < b.x + b.w && b.x < box.x + box.w && box.y < b.y + b.h && b.y < box.y + box.h;
-    if (!(isFocus && !this.tiny) && (box.x < 0 || box.x + w > this.width || [...this.labelled, ...this.chips()].some(meets))) return;
+    const isOut = box.x < 0 || box.x + w > this.width;
+    if (!(isFocus && !this.tiny) && (isOut || [...this.labelled, ...this.chips()].some(meets) || this.cuts(box))) return;
     this.labelled.push(box);
     ink.fillStyle = color.paper;
     ink.fillRect(box.x, box.y, w, box.h);
@@ -631,10 +632,21 @@ class Stage {
 
   // chips returns the places of the znodes and the clients, which no name may cover.
   chips() {
-    const { w, h } = this.chip(), { story, t, dot } = this;
+    const { w, h } = this.chip(), { story, t } = this, dot = this.dot + (this.tiny ? 7 : 10); // with the ring of its session
     const nodes = story.nodes.flatMap((n, i) => { const p = this.nodeAt(i); return there(n, t) ? [{ x: p.x - w / 2, y: p.y - h / 2, w, h }] : []; });
     return [...nodes, ...story.clients.map((c, i) => { const p = this.clientAt(i); return { x: p.x - dot, y: p.y - dot, w: 2 * dot, h: 2 * dot }; })];
   }
+  // cuts reports whether words in a box would cut the circle in the middle, or the one of the znodes.
+  cuts(box) {
+    const isPlain = this.story.znode || this.story.step.startsWith("1");
+    const near = (from, length) => Math.max(0, from, -from - length), far = (from, length) => Math.max(Math.abs(from), Math.abs(from + length));
+    const crosses = (across, down) => {
+      const x = (box.x - this.middle.x) / across, y = (box.y - this.middle.y) / down, w = box.w / across, h = box.h / down;
+      return Math.hypot(near(x, w), near(y, h)) <= 1 && Math.hypot(far(x, w), far(y, h)) >= 1;
+    };
+    return crosses(this.radius.hub, this.radius.hub) || !isPlain && crosses(this.radius.node * this.stretch, this.radius.node * this.rise);
+  }
+
 
   // tally counts what has passed since the phase began.
   tally(phase) {
