@@ -1,0 +1,95 @@
+package play
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+
+	"zklock/internal/lab/browser"
+	"zklock/internal/zktest"
+)
+
+// clipped lists the elements that hide a part of their text. A reader can scroll in the lesson's column, on a phone,
+// and in the chart of a thousand clients.
+const clipped = `[...document.querySelectorAll("main *")].filter((e) => {
+	const { overflowY, overflowX } = getComputedStyle(e);
+	const isOpen = overflowY === "visible" && overflowX === "visible";
+	const isNone = e.matches(".side, #lesson, #herd, canvas, svg, svg *, select, option");
+	if (isOpen || isNone || !e.checkVisibility({ visibilityProperty: true })) return false;
+	return e.clientHeight > 1 && (e.scrollHeight > e.clientHeight + 1 || e.scrollWidth > e.clientWidth + 1);
+}).map((e) => (e.id || e.className) + ": " + e.textContent.trim())`
+
+// hidesNothing asserts that no text is clipped, on three screens and in both languages.
+func (w *window) hidesNothing(when string) {
+	w.Helper()
+	for range 2 {
+		for _, size := range [][2]int64{{390, 844}, {1440, 900}, {1280, 800}} {
+			w.Do(chromedp.EmulateViewport(size[0], size[1]))
+			w.Until(fmt.Sprintf(`innerWidth === %d && boards[0].width === boards[0].stage.canvas.clientWidth`, size[0]))
+			browser.Evaluate[any](w.Browser, `render(); null`)
+			assert.Empty(w, browser.Evaluate[[]string](w.Browser, clipped), "%s, %v", when, size)
+		}
+		w.press("#language")
+	}
+}
+
+// opensLesson opens a lesson on a board of 1280 to 800.
+func (w *window) opensLesson(n int) {
+	w.Helper()
+	w.Until(`service.course !== undefined`)
+	browser.Evaluate[any](w.Browser, fmt.Sprintf(`location.hash = "#lesson-%d/1"; null`, n))
+	w.Until(fmt.Sprintf(`service.course?.lesson === %d && service.course.done === 0 && isSet()`, n))
+}
+
+// The drawings use the room that they have: few clients are large, and no name cuts a circle.
+func TestTheDrawingsUseTheirRoomInABrowser(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	p.patience(4 * time.Minute)
+	w := &window{browser.Open(t, p.address.String(), 1280, 800), p}
+	dot := func() float64 { return browser.Evaluate[float64](w.Browser, `boards[0].stage.dot`) }
+
+	w.opensLesson(3)
+	ofEleven := dot()
+	w.opensLesson(1)
+	assert.Greater(t, dot(), 1.3*ofEleven, "four clients, one board")
+	w.Until(`boards[0].stage.clientAt(1).x - boards[0].stage.clientAt(3).x > 0.65 * boards[0].width`) // it fills its board
+	w.pressNext()
+	w.done(1)
+	w.hidesNothing("lesson 1, the client is killed")
+	w.done(2)
+	w.hidesNothing("lesson 1, at its end")
+
+	w.opensLesson(2)
+	assert.Greater(t, dot(), 1.3*ofEleven, "four clients, two boards")
+	browser.Evaluate[any](w.Browser, `
+		names = 0;
+		cut = []; // the names that were written over a circle
+		Stage.prototype.draw = ((draws) => function (...all) {
+			draws.apply(this, all);
+			const { hub, node } = this.radius, { middle, stretch, rise } = this;
+			const circles = [[hub, hub], ...(this.story.step === "1" ? [] : [[node * stretch, node * rise]])];
+			for (const { x, y, w, h, words } of this.labelled) {
+				names++;
+				for (const [across, down] of circles) for (let i = 0; i < 720; i++) {
+					const px = middle.x + across * Math.cos(i * Math.PI / 360), py = middle.y + down * Math.sin(i * Math.PI / 360);
+					if (px > x + 1 && px < x + w - 1 && py > y + 1 && py < y + h - 1) return cut.push(words);
+				}
+			}
+		})(Stage.prototype.draw);
+		null`)
+	w.Until(`names > 50`) // they poll
+	assert.Empty(t, browser.Evaluate[[]string](w.Browser, `cut`))
+	w.pressNext()
+	w.done(1)
+	w.hidesNothing("lesson 2, the client is killed")
+	w.done(2)
+	w.hidesNothing("lesson 2, at its end")
+	size := `parseFloat(getComputedStyle(document.querySelector("#board1 [data-count=%s]")).fontSize)`
+	for _, count := range []string{"requests", "writes"} {
+		assert.Greater(t, browser.Evaluate[float64](w.Browser, fmt.Sprintf(size, count)), 24.0, "what polling costs is large")
+	}
+}
