@@ -31,8 +31,9 @@ function showHerd(root, crowds, told = () => {}, isLarge = () => false) {
 
   // ---- The chart, on two logarithmic axes ----
 
-  const SMALL = { box: [-12, 0, 336, 172], X: [46, 300], Y: [150, 10] }, LARGE = { box: [0, 0, 880, 470], X: [92, 840], Y: [400, 16] };
-  const size = () => isLarge() && !seen ? LARGE : SMALL;
+  // Of the three charts, the first two stand beside their text.
+  const SMALL = { box: [-12, 0, 336, 172], X: [46, 300], Y: [150, 10] }, WIDE = { box: [0, 0, 620, 190], X: [62, 590], Y: [164, 12] }, LARGE = { box: [0, 0, 880, 470], X: [92, 840], Y: [400, 16] };
+  const size = () => !isLarge() ? SMALL : seen ? WIDE : LARGE;
   const least = 2, most = 8; // powers of ten on the y axis
   const x = (n) => {
     const { X } = size();

@@ -180,7 +180,7 @@ class Board {
         f = null;
         if (told.kind === REPLY) this.wake(told.client, now); // it has looked again, although that is not drawn
       }
-      else story.frames.push(f = { ...told, from: this.moment(told.from, told.client), to: Infinity, share: 0, writes: told.kind === REQUEST && (told.op === 1 || told.op === 2) });
+      else story.frames.push(f = { ...told, from: this.moment(told.from, told.client), to: Infinity, share: 0, writes: told.kind === REQUEST && (told.op === 1 || told.op === 2), on: this.nodes.get(String(told.node)) });
       this.flights.set(i, f);
     }
     if (f?.to === Infinity && !f.told) {
@@ -1148,7 +1148,7 @@ async function decides(what) {
   const isIt = { notified: (f) => f.kind === NOTIFICATION, lost: (f) => f.lost }[what];
   const found = past.stories.map((story) => {
     const all = story.frames.filter((f) => f.from >= story.phases.at(-1).at && isIt(f));
-    const times = all.map((f) => f.from + (f.to - f.from) * (f.lost ? 0.9 : 0.45)), many = (t) => all.filter((f) => there(f, t)).length;
+    const times = all.map((f) => f.from + (f.to - f.from) * (f.lost ? 0.9 : 0.7)), many = (t) => all.filter((f) => there(f, t)).length;
     const best = [...times].sort((t, u) => many(u) - many(t))[0];
     return { story, all, best, frame: all[times.indexOf(best)] };
   });

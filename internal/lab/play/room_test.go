@@ -93,3 +93,39 @@ func TestTheDrawingsUseTheirRoomInABrowser(t *testing.T) {
 		assert.Greater(t, browser.Evaluate[float64](w.Browser, fmt.Sprintf(size, count)), 24.0, "what polling costs is large")
 	}
 }
+
+// At the moment of a release, a line leads from each notified client to what it has watched.
+func TestTheHerdIsDrawnInABrowser(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	p.patience(4 * time.Minute)
+	w := &window{browser.Open(t, p.address.String(), 1280, 800), p}
+	w.opensLesson(3)
+	w.hidesNothing("lesson 3, before the release")
+	w.pressNext()
+	w.done(1)
+	w.hidesNothing("lesson 3, at its end")
+	w.press("#lesson [data-do=moment]")
+	w.Until(`Boolean(past.focus?.decides) && boards.every((b) => b.stage.story.past)`)
+	lines := browser.Evaluate[[][]string](w.Browser, `boards.map(({ stage }) => {
+		const found = [], says = [], { watch, text } = stage;
+		stage.watch = ({ client, on }, stroke) => {
+			if (stroke === stage.color.notification) found.push(client + " to " + (on ? number(on) : "the directory"));
+		};
+		stage.text = (words) => says.push(words);
+		stage.draw(stage.t, null);
+		Object.assign(stage, { watch, text });
+		return [...found.sort(), ...says.filter((words) => words === "/lock: children")];
+	})`)
+	var herd []string
+	for _, i := range []int{1, 10, 2, 3, 4, 5, 6, 7, 8, 9} {
+		herd = append(herd, fmt.Sprintf("%d to the directory", i))
+	}
+	assert.Equal(t, [][]string{append(herd, "/lock: children"), {"1 to 0"}}, lines)
+
+	browser.Evaluate[any](w.Browser, `shows(null); null`)
+	w.press("[data-do=instead]")
+	w.press(".herd-guess button:not(.herd-reveal)")
+	w.Until(`figure?.isSeen() && document.querySelectorAll(".herd-chart polyline").length >= 2`)
+	assert.Greater(t, browser.Evaluate[float64](w.Browser, `document.querySelector(".herd-chart").clientWidth`), 500.0)
+}

@@ -75,6 +75,9 @@ function number(node) {
 // tag returns the first two letters of the id that a client has put into a znode's name, or "".
 const tag = (node) => node?.name.match(/_c_([0-9a-f]{2})/)?.[1] ?? "";
 
+// onOf returns the znode that a frame is about, or undefined if that is the directory.
+const onOf = (story, f) => "on" in f ? f.on : story.nodes[f.node];
+
 function target(story, f) {
   if (f.node >= 0) return `znode ${number(story.nodes[f.node])}`;
   return f.node === -1 ? say("the directory", "目录") : "";
@@ -179,8 +182,8 @@ class Stage {
     return { x: this.middle.x + radius * this.stretch * Math.cos(angle), y: this.middle.y + radius * this.rise * Math.sin(angle) };
   }
   clientAt(i) { return this.at(this.story.clients[i].slot, this.radius.client); }
-  nodeAt(i) {
-    const n = this.story.nodes[i];
+  nodeAt(i) { return this.placeOf(this.story.nodes[i]); }
+  placeOf(n) {
     return n.slot < 0 ? { x: this.middle.x, y: this.middle.y + this.radius.hub * 0.45 } : this.at(n.slot, this.radius.node);
   }
 
@@ -195,6 +198,7 @@ class Stage {
     const watches = story.watches.filter((w) => there(w, t));
     if (this.many) this.rays(watches);
     else watches.forEach((w) => this.watch(w));
+    if (!this.many) for (const f of this.flying()) if (f.kind === NOTIFICATION) this.watch({ client: f.client, on: onOf(story, f) }, this.color.notification);
     this.directory(); // drawn over the watches, so that its name can be read
     const flying = this.flying();
     const under = flying.filter((f) => !this.over(f));
@@ -406,7 +410,10 @@ class Stage {
     const size = Math.max(11 / this.scale, fits); // smaller, it could not be read
     const above = plain ? radius.hub * 0.35 : isShort ? 0 : size * this.scale * 0.6;
     this.text(isShort ? "ZK" : "ZooKeeper", middle.x, middle.y - above, color.ink, size, fits < size && !isShort ? "400" : "600"); // bold, it would not fit
-    if (!plain && !isShort) this.text("/lock", middle.x, middle.y + size * this.scale * 0.8, color.soft, size);
+    if (plain || isShort) return;
+    const isWatched = this.story.watches.some((w) => w.node < 0 && there(w, this.t)) || this.flying().some((f) => f.kind === NOTIFICATION && !onOf(this.story, f));
+    const words = isWatched ? say("/lock: children", "/lock 的子节点") : "/lock", narrow = Math.min(size, radius.hub / 4.2 / this.scale);
+    this.text(words, middle.x, middle.y + size * this.scale * 0.8, isWatched ? color.ink : color.soft, isWatched ? Math.max(11 / this.scale, narrow) : size);
   }
 
   text(words, x, y, fill, size, weight = "400") {
@@ -434,17 +441,17 @@ class Stage {
 
   // watch draws an arrow from a client to what it watches. If that is the directory or a znode of
   // the client's own, the arrow bends past the client's znode.
-  watch(w) {
-    const { ink, color } = this;
-    const from = this.clientAt(w.client), to = w.node >= 0 ? this.nodeAt(w.node) : this.middle;
-    const own = w.node < 0 || this.story.nodes[w.node].owner === w.client;
-    const tip = toward(to, from, w.node < 0 ? this.radius.hub + 2 : this.chip().h / 2 + 6);
+  watch({ client, node, on = this.story.nodes[node] }, stroke = this.color.soft) {
+    const { ink } = this;
+    const from = this.clientAt(client), to = on ? this.placeOf(on) : this.middle;
+    const own = !on || on.owner === client;
+    const tip = toward(to, from, !on ? this.radius.hub + 2 : this.chip().h / 2 + 6);
     const far = Math.hypot(from.x - tip.x, from.y - tip.y) || 1;
-    const out = own ? this.chip().w * (w.node < 0 ? 1.35 : 1) : this.round(from, tip, far);
+    const out = own ? this.chip().w * (on ? 1 : 1.35) : this.round(from, tip, far);
     const bend = { x: (from.x + tip.x) / 2 - (from.y - tip.y) / far * out, y: (from.y + tip.y) / 2 + (from.x - tip.x) / far * out };
     const start = toward(from, bend, this.dot + 2);
-    ink.strokeStyle = ink.fillStyle = color.soft;
-    ink.lineWidth = 1.5;
+    ink.strokeStyle = ink.fillStyle = stroke;
+    ink.lineWidth = stroke === this.color.soft ? 1.5 : 2.5;
     ink.setLineDash([5, 4]);
     ink.beginPath();
     ink.moveTo(start.x, start.y);
