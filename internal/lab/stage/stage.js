@@ -535,18 +535,17 @@ class Stage {
     }
     const id = this.tiny ? "" : this.tagOf(i); // on a phone it stands only in the znode
     if (id) this.text(id, p.x, p.y + size * 0.5, holds ? color.paper : color.ink, 11);
-    if (!this.many) this.text(initial, p.x, p.y + (id ? -size * 0.25 : 1), holds ? color.paper : is === "idle" ? color.soft : color.ink, this.tiny ? 10 : this.small ? 12 : 14, "600");
+    const role = this.story.roles?.[i]; // what it wants: R or W; a lock that does not learn that has it in grey
+    if (role) {
+      const isKnown = this.story.step === "6", of = isKnown && is !== "idle" ? color.ink : color.soft;
+      this.text(role, p.x, p.y + size * 0.48, holds ? color.paper : of, this.tiny ? 9 : 12, isKnown ? "700" : "400");
+    }
+    if (!this.many) this.text(initial, p.x, p.y + (id || role ? -size * 0.25 : 1), holds ? color.paper : is === "idle" ? color.soft : color.ink, this.tiny ? 10 : this.small ? 12 : 14, "600");
     const believes = holds && bad && !trouble(is);
     const isMany = this.story.clients.length > 6; // there is no room for long names
     const awaken = isMany ? say("awake", "醒着") : say("waits, awake", "等待，醒着");
     let words = believes ? say("believes it holds", "以为自己持有") : awake && !holds ? awaken : is === "idle" ? "" : BRIEFLY[is] && !(owns && STILL_HOLDS[is]) && (this.tiny || this.story.clients.length > 3) ? say(BRIEFLY[is]) : stateName(is, owns);
     if (isMany && is === "waits" && !awake) words = ""; // nearly all of them wait
-    const role = this.story.roles?.[i]; // what it wants; a lock that does not learn that has it in grey
-    if (role) {
-      const isKnown = this.story.step === "6", beside = size + (this.tiny ? 5 : 9) * this.scale;
-      const fill = isKnown ? color.ink : color.soft, weight = isKnown ? "700" : "400";
-      this.text(role, p.x - beside * 0.9, p.y - beside * 0.75, fill, this.tiny ? 11 : 14, weight);
-    }
     if (short.length > 2) words = say(c.name) + (words && ", " + words);
     if (!words) return;
     const below = p.y >= this.middle.y - 1;
