@@ -48,6 +48,8 @@ func (s *service) do(c command) error {
 		return s.learn(c.N)
 	case "sweep":
 		return s.sweeps(c.N)
+	case "finale":
+		return s.compares()
 	case "pace":
 		if !slices.Contains([]string{real, slow, paused, step, onward}, c.Pace) {
 			return fmt.Errorf("there is no pace %q", c.Pace)

@@ -572,13 +572,13 @@ function lesson() {
     b.append(make("b", {}, lessonName(l)), " ", make("span", {}, say(l.question)));
     return make("li", {}, b);
   }));
-  herd(learning && l.n === 3 && course.begun && course.done === l.tasks.length);
+  instead(learning && [3, 6].includes(l.n) && course.begun && course.done === l.tasks.length ? l.n : 0);
   if ($("lesson").hidden) return;
   set($("lesson-title"), lessonName(l));
   set($("lesson").querySelector(".question"), say(l.question));
   gloss($("lesson").querySelector(".situation"), isSet() ? say(l.situation) : say("The clients are being set up …", "客户端正在就位 ……"));
   const over = course.begun && course.done === l.tasks.length;
-  fill($("lesson").querySelector("ol"), isSet() ? [...l.tasks.slice(0, course.done + 1).map((t, i) => task(t, i, i < course.done, course.seen[i] ?? [])), ...(over && l.n === 3 ? [herdTask()] : [])] : []);
+  fill($("lesson").querySelector("ol"), isSet() ? [...l.tasks.slice(0, course.done + 1).map((t, i) => task(t, i, i < course.done, course.seen[i] ?? [])), ...(over && l.n === 3 ? [herdTask()] : over && l.n === 6 ? [finaleTask()] : [])] : []);
   const next = l.n < lessons.length ? [Object.assign(button({ do: "lesson", n: String(l.n + 1) }, say("Next lesson ▸", "下一课 ▸")), { className: l.n === 3 && !figure?.isSeen() ? "" : "next" })] : [];
   const all = make("span", { className: "links" }, link({ do: "lessons" }, say("All lessons", "全部课程")), " ",
     ...(freely ? [] : [link({ do: "freely" }, say("All controls", "全部按钮"))]));
@@ -612,15 +612,12 @@ function lesson() {
   }
 }
 
-// ending says at the end of the last lesson what the lessons have shown, and what to do next.
+// ending says at the end of the last lesson what to do next.
 function ending() {
   const command = make("code", { translate: false }, "make exercise");
-  const copy = make("button", { type: "button", className: "copy next" }, say("Copy", "复制"));
+  const copy = make("button", { type: "button", className: hasFinale() ? "copy next" : "copy" }, say("Copy", "复制"));
   return [
-    make("p", {}, say(
-      "Six lessons: each lock removes a fault or a cost of the one before, and none stops a late write by itself.",
-      "六课看下来：每一步的锁都消除前一步的一个缺陷或一项代价，但没有哪一把锁自己就能挡住迟到的写入。")),
-    make("p", {}, make("b", {}, say("Build step 1 yourself:", "自己动手写第 1 步：")), " ", command, " ", copy),
+    make("p", {}, make("b", {}, say("Now build step 1:", "自己动手写第 1 步：")), " ", command, " ", copy),
   ];
 }
 document.addEventListener("click", async (e) => {
@@ -782,7 +779,7 @@ function task(t, i, done, seen) {
     li.append(make("p", { className: "seen" }, ...whose, say(s)));
   }
   const again = button({ do: "moment", moment: t.moment }, say("See the decisive moment again", "再看一次起决定作用的时刻"));
-  if (done && t.moment && !isHerd) li.append(again);
+  if (done && t.moment && !isInstead) li.append(again);
   return li;
 }
 
@@ -1233,8 +1230,10 @@ function press(b) {
   if (choose === undefined && past.at !== null) shows(null);
   if (b.closest("#lesson li.now")) scrollTo(0, 0); // where the page scrolls, the strips are seen again
   if (what === "moment") return decides(b.dataset.moment);
-  if (what === "herd") {
-    isHerd = !isHerd;
+  if (what === "instead") {
+    isInstead = !isInstead;
+    const isFinale = isInstead && service.course.lesson === 6;
+    if (isFinale && !service.finale.busy && !hasFinale()) ask({ do: "finale" });
     return soon();
   }
   if (what === "lessons") return start(!choosing || !live().length);
@@ -1356,19 +1355,22 @@ document.addEventListener("click", (e) => {
   note.style.top = Math.min(innerHeight - note.offsetHeight - 6, box.bottom + 4) + "px";
 });
 
-// ---- The end of lesson 3: a thousand clients wait ----
+// ---- The ends of lessons 3 and 6: a thousand clients wait, and all six steps ----
 
-// isHerd reports whether the thousand are shown in place of the boards, and figure draws them.
-let isHerd = false, figure = null, added = null;
+// isInstead reports whether something is shown in place of the boards: the thousand, or the six steps. figure draws the
+// thousand.
+let isInstead = false, figure = null, added = null;
 
-// herd shows the thousand, or the boards.
-function herd(over) {
-  isHerd &&= over;
-  const wasHerd = document.body.classList.contains("herding");
-  document.body.classList.toggle("herding", isHerd);
+// instead shows, at the end of lesson n, what comes in place of the boards; 0: no such lesson is over.
+function instead(n) {
+  isInstead &&= n > 0;
+  const wasInstead = document.body.classList.contains("herding"), isHerd = isInstead && n === 3;
+  document.body.classList.toggle("herding", isInstead);
   $("herd").hidden = !isHerd;
+  $("finale").hidden = !isInstead || n !== 6;
+  if (!$("finale").hidden) sums();
+  if (isInstead !== wasInstead) resize();
   if (isHerd) figure ??= showHerd($("herd-figure"), service.crowds, soon, () => !narrow.matches);
-  if (isHerd !== wasHerd) resize();
   const { busy, last } = service.swept;
   $("swept").disabled = busy > 0;
   set($("swept"), busy ? say(`Measuring with ${busy} …`, `正在用 ${busy} 个测量 ……`) : say("Measure", "测量"));
@@ -1379,8 +1381,33 @@ function herd(over) {
 
 // herdTask is what there is to do at the end of lesson 3.
 function herdTask() {
-  const b = button({ do: "herd" }, isHerd ? say("Back to the eleven", "回到这十一个客户端") : say("A thousand wait ▸", "一千个在等 ▸"));
-  return make("li", { className: "now" }, say("And if a thousand clients wait? ", "如果有一千个客户端在等呢？"), Object.assign(b, { className: isHerd || figure?.isSeen() ? "" : "next" }));
+  const b = button({ do: "instead" }, isInstead ? say("Back to the eleven", "回到这十一个客户端") : say("A thousand wait ▸", "一千个在等 ▸"));
+  return make("li", { className: "now" }, say("And if a thousand clients wait? ", "如果有一千个客户端在等呢？"), Object.assign(b, { className: isInstead || figure?.isSeen() ? "" : "next" }));
+}
+
+// The end of lesson 6: the service measures the six steps.
+function finaleTask() {
+  const b = button({ do: "instead" }, isInstead ? say("Back to the six clients", "回到这六个客户端") : say("Compare all six ▸", "六步并排比较 ▸"));
+  return make("li", { className: "now" }, say("And all six steps, side by side? ", "六步放在一起比，怎么样？"), Object.assign(b, { className: isInstead || hasFinale() ? "" : "next" }));
+}
+const STEPS = service.locks.filter(({ key }) => /^[1-6]$/.test(key));
+const hasFinale = () => service.finale.rows?.length === STEPS.length;
+
+// sums writes what was measured of each step.
+function sums() {
+  const { busy, rows } = service.finale, number = (n) => n.toLocaleString("en");
+  const asked = ({ waiting, writes }) => say(waiting === 1 ? "1 request" : `${number(waiting)} requests`, `${number(waiting)} 个请求`)
+    + (!waiting ? "" : writes === waiting ? say(", all writes", "，全是写操作") : writes ? "" : say(", all reads", "，全是读操作"));
+  const woken = ({ polls, notified, requests }) => polls ? say("none notified: they poll", "没有通知：它们在轮询")
+    : say(`${number(notified)} notified, ${number(requests)} requests`, `${number(notified)} 个收到通知，${number(requests)} 个请求`);
+  fill($("finale").querySelector("tbody"), STEPS.map((l, i) => {
+    const [step, name] = say(l.name).split(/[:：] */), m = rows?.[i];
+    const head = make("th", { scope: "row" }, make("b", {}, step), " ", make("small", {}, name));
+    if (!m) return make("tr", { className: "unmeasured" }, head, make("td", { colSpan: 3 }, busy && i === rows.length ? say("measuring …", "正在测量 ……") : "–"));
+    const best = (is) => ({ className: is ? "good" : "bad" });
+    return make("tr", {}, head, make("td", best(!m.waiting), asked(m)), make("td", m.polls ? {} : best(m.notified === 1), woken(m)),
+      make("td", best(m.isFree), m.isFree ? say("the next one gets the lock", "下一个客户端拿到锁") : say("nobody gets the lock", "谁也拿不到锁")));
+  }));
 }
 $("waiters").oninput = () => set($("many"), $("waiters").value);
 $("swept").onclick = async () => {

@@ -46,7 +46,7 @@ func TestAGuessInABrowser(t *testing.T) {
 
 	// A thousand: first the reader draws his line; then the record shows the release, and a crowd can be
 	// measured now.
-	w.press("[data-do=herd]")
+	w.press("[data-do=instead]")
 	w.Until(`figure !== null && $("herd").checkVisibility() && !$("stages").checkVisibility()`)
 	isBarred := `document.querySelector(".herd-reveal").disabled`
 	assert.True(t, browser.Evaluate[bool](w.Browser, isBarred), "before the guess")
@@ -64,7 +64,7 @@ func TestAGuessInABrowser(t *testing.T) {
 	w.Until(`service.swept.last?.waiters === 20 && figure.fields[0].shown.told === 20`)
 	w.Contains("#herd", "there are 210 notifications in step 3, and 20 in step 4.") // all of it is drawn
 	assert.Equal(t, 1, browser.Evaluate[int](w.Browser, `figure.fields[1].shown.told`))
-	w.press("[data-do=herd]")
+	w.press("[data-do=instead]")
 	w.Until(`$("stages").checkVisibility()`)
 
 	// What nobody asked for, at the client, in the drawing: the reader can go back to before it.

@@ -129,3 +129,51 @@ func TestTheHerdIsDrawnInABrowser(t *testing.T) {
 	w.Until(`figure?.isSeen() && document.querySelectorAll(".herd-chart polyline").length >= 2`)
 	assert.Greater(t, browser.Evaluate[float64](w.Browser, `document.querySelector(".herd-chart").clientWidth`), 500.0)
 }
+
+// Lesson 6 shows what each client wants in its circle. At its end all six steps are measured.
+func TestTheSixStepsAreComparedInABrowser(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	p.patience(4 * time.Minute)
+	w := &window{browser.Open(t, p.address.String(), 1280, 800), p}
+	w.opensLesson(6)
+	inside := browser.Evaluate[[]string](w.Browser, `boards.map(({ stage }) => {
+		const found = [], { text } = stage;
+		stage.text = (words, x, y) => stage.story.clients.forEach((_, i) => {
+			const p = stage.clientAt(i);
+			if (/^[RW]$/.test(words) && Math.hypot(x - p.x, y - p.y) < stage.dot) found.push(words + i);
+		});
+		stage.draw(performance.now(), null);
+		stage.text = text;
+		return found.join(" ");
+	})`)
+	assert.Equal(t, []string{"R0 R1 R2 W3 R4 R5", "R0 R1 R2 W3 R4 R5"}, inside)
+	for i := range lessons[5].Tasks {
+		w.pressNext()
+		w.done(i + 1)
+	}
+	w.hidesNothing("lesson 6, at its end")
+	w.press("#lesson button.next")
+	w.Until(`$("finale").checkVisibility() && !$("stages").checkVisibility()`)
+	w.Until(`hasFinale() && !service.finale.busy && document.querySelectorAll("#finale .unmeasured").length === 0`)
+	rows := browser.Evaluate[[][]string](w.Browser, `[...document.querySelectorAll("#finale tbody tr")]
+		.map((tr) => [...tr.cells].map((e) => e.textContent))`)
+	assert.Len(t, rows, 6)
+	for i, polls := range []string{"requests, all writes", "requests, all reads"} {
+		assert.Regexp(t, `^[1-9][\d,]* `+polls+`$`, rows[i][1])
+		rows[i][1] = ""
+	}
+	const isNext = "the next one gets the lock"
+	assert.Equal(t, [][]string{
+		{"Step 1 a plain znode", "", "none notified: they poll", "nobody gets the lock"},
+		{"Step 2 a queue, and polling", "", "none notified: they poll", isNext},
+		{"Step 3 watch the directory", "0 requests", "10 notified, 11 requests", isNext},
+		{"Step 4 watch the one before", "0 requests", "1 notified, 2 requests", isNext},
+		{"Step 5 survives lost replies", "0 requests", "1 notified, 2 requests", isNext},
+		{"Step 6 a lock to share", "0 requests", "1 notified, 2 requests", isNext},
+	}, rows)
+	w.hidesNothing("the six steps")
+	assert.Equal(t, "Copy", w.Text("#lesson button.next"), "what to press now")
+	w.press("[data-do=instead]")
+	w.Until(`$("stages").checkVisibility() && !$("finale").checkVisibility()`)
+}

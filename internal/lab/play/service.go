@@ -44,6 +44,7 @@ type service struct {
 	course  course
 	wanted  int // the lesson that a job will set up; 0: none
 	swept   sweep
+	finale  finale
 	pages   int // how many are open
 	servers []peer
 	pace    string
@@ -362,7 +363,7 @@ func (s *service) news(r *reader) string {
 	defer s.mu.Unlock()
 	news := r.told.Changes(
 		map[string]any{"pace": s.pace, "rests": s.rests, "held": len(s.held), "course": s.course, "servers": s.servers,
-			"swept": s.swept, "pages": s.pages},
+			"swept": s.swept, "finale": s.finale, "pages": s.pages},
 	)
 	for at, b := range s.sides {
 		var of map[string]any // nil: the side is empty

@@ -636,12 +636,6 @@ class Stage {
     this.text(words, x, y + 1, color.ink, size, "600");
   }
 
-  // chips returns the places of the znodes and the clients, which no name may cover.
-  chips() {
-    const { w, h } = this.chip(), { story, t } = this, dot = this.dot + (this.tiny ? 7 : 10); // with the ring of its session
-    const nodes = story.nodes.flatMap((n, i) => { const p = this.nodeAt(i); return there(n, t) ? [{ x: p.x - w / 2, y: p.y - h / 2, w, h }] : []; });
-    return [...nodes, ...story.clients.map((c, i) => { const p = this.clientAt(i); return { x: p.x - dot, y: p.y - dot, w: 2 * dot, h: 2 * dot }; })];
-  }
   // cuts reports whether words in a box would cut the circle in the middle, or the one of the znodes.
   cuts(box) {
     const isPlain = this.story.znode || this.story.step.startsWith("1");
@@ -653,6 +647,12 @@ class Stage {
     return crosses(this.radius.hub, this.radius.hub) || !isPlain && crosses(this.radius.node * this.stretch, this.radius.node * this.rise);
   }
 
+  // chips returns the places of the znodes and the clients, which no name may cover.
+  chips() {
+    const { w, h } = this.chip(), { story, t } = this, dot = this.dot + (this.tiny ? 7 : 10); // with the ring of its session
+    const nodes = story.nodes.flatMap((n, i) => { const p = this.nodeAt(i); return there(n, t) ? [{ x: p.x - w / 2, y: p.y - h / 2, w, h }] : []; });
+    return [...nodes, ...story.clients.map((c, i) => { const p = this.clientAt(i); return { x: p.x - dot, y: p.y - dot, w: 2 * dot, h: 2 * dot }; })];
+  }
 
   // tally counts what has passed since the phase began.
   tally(phase) {
