@@ -720,6 +720,7 @@ func TestALessonScrollsOnAPhoneInABrowser(t *testing.T) {
 	p.patience(3 * time.Minute)
 	w := &window{browser.Open(t, p.address.String()+"#lesson-5/1", 390, 844), p}
 	w.at(5, 1)
+	w.Until(`document.querySelector("#lesson li.now > button[data-do]") !== null`)
 	const inner = `[...document.querySelectorAll("main *")].filter((e) => e.checkVisibility() && e.scrollHeight > e.clientHeight + 1 &&
 		/auto|scroll/.test(getComputedStyle(e).overflowY)).map((e) => e.id || e.className)`
 	assert.Empty(t, browser.Evaluate[[]string](w.Browser, inner), "what scrolls by itself")
