@@ -239,7 +239,7 @@ func ask(
 
 // answerOf makes an answer of a result.
 func answerOf(p *property.Property, r property.Result) answer {
-	a := answer{question: p.String(), name: p.Name, verdict: r.Verdict, seen: r.Evidence, ask: r.Ask}
+	a := answer{question: p.String(), name: p.Name, verdict: r.Verdict, seen: r.Evidence, ask: r.About.Question}
 	if r.NoServer {
 		a.ask = lang.Both(
 			"this is not about your lock, which has not been used yet: can this machine start the servers?",
@@ -247,7 +247,7 @@ func answerOf(p *property.Property, r property.Result) answer {
 		)
 		return a
 	}
-	if r.About != nil {
+	if r.About != p {
 		a.hints = r.About.String()
 	}
 	if a.isStuck() {
@@ -255,8 +255,8 @@ func answerOf(p *property.Property, r property.Result) answer {
 		if r.Again { // then it is hardly the machine
 			a.seen = "twice, " + strings.TrimPrefix(a.seen, "no verdict: ")
 			a.ask = lang.Text{
-				EN: fmt.Sprintf("does your lock wait for something that never happens? And %s", r.Ask.EN),
-				ZH: fmt.Sprintf("你的锁是不是在等一件永远不会发生的事？%s", r.Ask.ZH),
+				EN: fmt.Sprintf("does your lock wait for something that never happens? And %s", a.ask.EN),
+				ZH: fmt.Sprintf("你的锁是不是在等一件永远不会发生的事？%s", a.ask.ZH),
 			}
 			return a
 		}

@@ -66,9 +66,10 @@ var LocksAgain = New(
 		}
 		s.unlocks(waiting)
 		if a.HasHolds() {
-			s.asking(text("two goroutines use one hold: what does the second find while the delete of the first is on its way?",
-				"两个 goroutine 同时用同一次持锁：第一个的 delete 还在路上时，第二个看到的是什么？"),
-				func() { s.locksDuringItsUnlock(a, b) })
+			s.about(&Property{Question: text(
+				"two goroutines use one hold: what does the second find while the delete of the first is on its way?",
+				"两个 goroutine 同时用同一次持锁：第一个的 delete 还在路上时，第二个看到的是什么？",
+			)}, func() { s.locksDuringItsUnlock(a, b) })
 		}
 		s.entersAgain(b, b, "B holds the lock", blocking(b))
 		if b.Reader != nil {

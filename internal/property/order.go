@@ -458,7 +458,7 @@ var ManyShare = New(
 		turns, breaches := s.contend(slices.Repeat([]*zktest.Member{a}, goroutines))
 		s.FailsIf(len(breaches) > 0, "%d goroutines had %d turns with one lock, and %d times two of them held it at once",
 			goroutines, turns, len(breaches))
-		s.asking(OwnPlace.Question, func() { s.namesDiffer(a) })
+		s.about(OwnPlace, func() { s.namesDiffer(a) })
 		s.Holds("%d goroutines had %d turns with one lock, and two of them never held it at once", goroutines, turns)
 	})
 

@@ -58,8 +58,7 @@ type Result struct {
 	Subject  string
 	Property *Property
 	Verdict  Verdict
-	Ask      lang.Text // the question that leads to the answer: that of the property, or one that fits better
-	About    *Property // whose hints fit what was seen; nil: those of Property
+	About    *Property // whose question and hints fit what was seen: mostly Property itself
 	Evidence string    // a count, a path or an order, as the server or the wire saw it
 	Asked    string    // without a verdict: the last requests of each client
 	Again    bool      // without a verdict: twice for the same reason, also when the story ran alone
@@ -182,7 +181,7 @@ func check(
 	default:
 		r.NoServer = true
 	}
-	r.Subject, r.Property, r.Ask = subject.Name, property, cmp.Or(r.Ask, property.Question)
+	r.Subject, r.Property, r.About = subject.Name, property, cmp.Or(r.About, property)
 	return r
 }
 
@@ -232,7 +231,7 @@ func expect(t *testing.T, subject Subject, want Verdict, properties []*Property)
 			}
 			if r.Verdict != want {
 				t.Errorf("%s: want %s here, not %s. Why it matters: %s. Ask yourself: %s",
-					subject.Name, want, r.Verdict, p.Why, r.Ask)
+					subject.Name, want, r.Verdict, p.Why, r.About.Question)
 			}
 		})
 	}
@@ -274,17 +273,11 @@ func (s *Story) FailsIf(wrong bool, evidence string, args ...any) {
 	}
 }
 
-// asking tells a part of the story to which another question fits than that of the property.
-func (s *Story) asking(question lang.Text, tell func()) {
-	s.result.Ask = question
-	tell()
-	s.result.Ask = lang.Text{}
-}
-
-// about tells a part of the story to which the question and the hints of another property fit better.
+// about tells a part of the story to which the question and the hints of another property fit better. One that has
+// only a Question leaves the hints as they are.
 func (s *Story) about(p *Property, tell func()) {
 	s.result.About = p
-	s.asking(p.Question, tell)
+	tell()
 	s.result.About = nil
 }
 

@@ -73,8 +73,10 @@ var LostCreateReply = New(
 			if unlocked != nil && breaks(a, mark) > 0 { // a busy machine
 				s.Fatalf("A got the lock, its connection broke once more, and its Unlock returned: %v", unlocked)
 			}
-			s.asking(text("a hold ends with a connection: with which one, and when do you take it?",
-				"持锁随一条连接结束：随哪一条？你是什么时候取得它的？"), func() {
+			s.about(&Property{Question: text(
+				"a hold ends with a connection: with which one, and when do you take it?",
+				"持锁随一条连接结束：随哪一条？你是什么时候取得它的？",
+			)}, func() {
 				s.FailsIf(unlocked != nil, "the reply to A's create was lost%s; A got the lock, and its Unlock returned: %v",
 					besides, unlocked)
 			})
