@@ -78,7 +78,7 @@ func Check(t *testing.T, e Exercise, locks ...property.Subject) {
 			continue
 		}
 		if t.Failed() {
-			p.Missing, p.About, p.Stuck = a.question, a.hints, a.isStuck()
+			p.Missing, p.About, p.Ask, p.Stuck = a.question, a.hints, a.fits, a.isStuck()
 			keep()
 			if passed, all := e.Count(p); passed > 0 {
 				fmt.Fprintln(t.Output(), InWords(lang.Of(
@@ -136,6 +136,7 @@ type answer struct {
 	verdict  property.Verdict
 	seen     string
 	ask      lang.Text // a question for the learner
+	fits     lang.Text // the same, if it fits better than the question of the property
 	hints    string    // the section of hints that fits what was seen; "": that of the question
 }
 
@@ -248,7 +249,7 @@ func answerOf(p *property.Property, r property.Result) answer {
 		return a
 	}
 	if r.About != p {
-		a.hints = r.About.String()
+		a.hints, a.fits = r.About.String(), r.About.Question
 	}
 	if a.isStuck() {
 		a.seen = fmt.Sprintf("no verdict: %s. The last requests: %s", r.Evidence, r.Asked)

@@ -234,6 +234,10 @@ func TestHints(t *testing.T) {
 		"step 2's hint, not step 1's")
 	require.NoError(t, Step4.Keep(Progress{Begun: true, Missing: canBeUsed, About: property.OnlyHolder.String()}))
 	assert.Contains(t, hint(false).Text, "which one does `Unlock` delete?", "Lock has worked, and Unlock has not")
+	require.NoError(t, Step4.Keep(Progress{Begun: true, Missing: canBeUsed, Ask: whatMakesBRest}))
+	assert.Equal(t, whatMakesBRest.EN, hint(false).Text, "the lock cannot be used, and the first section does not fit")
+	require.NoError(t, Step4.Keep(Progress{Begun: true, Missing: "a release wakes one", Ask: whoTellsB}))
+	assert.Equal(t, whoTellsB.EN, hint(false).Text, "the hints of the property do not fit")
 	require.NoError(t, Step4.Keep(Progress{Begun: true, Missing: "missing parents are created"}))
 	assert.Contains(t, hint(false).Text, "what is missing, and who else may be creating it?",
 		"the property's own question")

@@ -47,7 +47,8 @@ type section struct {
 }
 
 // section returns the hints for the missing property: those of this exercise, or those of a step
-// before it. If there are none, it returns the property's question, and why the property matters.
+// before it. If there are none, it returns the property's question, and why the property matters. If another question
+// fits what was seen, the hints of the missing property do not: then it returns that question.
 func (e Exercise) section(p Progress, chinese bool) (section, error) {
 	own, err := e.sections(chinese)
 	if err != nil {
@@ -56,7 +57,7 @@ func (e Exercise) section(p Progress, chinese bool) (section, error) {
 	if wrong, ok := mistakes[e.Name]; ok && p.Missing == "" && p.Held == len(e.Properties) {
 		return section{"TestMine", []string{InWords(hintForOwn(wrong))}}, nil
 	}
-	if p.Missing == "" || p.Missing == canBeUsed && p.About == "" {
+	if p.Missing == "" || p.Missing == canBeUsed && p.About == "" && p.Ask == (lang.Text{}) {
 		return own[0], nil
 	}
 	if p.Missing == everyOrder {
@@ -72,6 +73,9 @@ func (e Exercise) section(p Progress, chinese bool) (section, error) {
 		all = append(all, more...)
 	}
 	wanted := []string{cmp.Or(p.About, p.Missing)}
+	if p.About == "" && p.Ask != (lang.Text{}) {
+		wanted = nil
+	}
 	if p.Stuck {
 		wanted = []string{notWoken, p.Missing}
 	}
@@ -81,6 +85,9 @@ func (e Exercise) section(p Progress, chinese bool) (section, error) {
 				return s, nil
 			}
 		}
+	}
+	if p.Ask != (lang.Text{}) {
+		return section{p.Missing, []string{InWords(p.Ask)}}, nil
 	}
 	for _, property := range e.Properties {
 		if property.String() != p.Missing {

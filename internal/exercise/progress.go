@@ -5,19 +5,22 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"zklock/internal/lang"
 )
 
 // Progress is how far a learner's lock has come. Check keeps it in a file beside the lock.
 type Progress struct {
 	Begun bool // the lock was checked at least once
 
-	Held    int    // how many properties hold
-	Most    int    // the greatest Held of all checks before the last one
-	Missing string // the next one, which does not hold; "" if all hold
-	About   string // the section of hints that fits what is missing; "": the section with its name
-	Stuck   bool   // the check of Missing has no verdict: it waited for something that did not happen
-	LeftOut bool   // the lock has no TryLock, which may be left out
-	Done    bool   // all hold, and the test has passed
+	Held    int       // how many properties hold
+	Most    int       // the greatest Held of all checks before the last one
+	Missing string    // the next one, which does not hold; "" if all hold
+	About   string    // the section of hints that fits what is missing; "": the section with its name
+	Ask     lang.Text // the question that fits what was seen, if it is not that of what is missing
+	Stuck   bool      // the check of Missing has no verdict: it waited for something that did not happen
+	LeftOut bool      // the lock has no TryLock, which may be left out
+	Done    bool      // all hold, and the test has passed
 
 	Hints map[string]int // how many hints were given, by the name of their section
 }

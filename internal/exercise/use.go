@@ -84,7 +84,7 @@ func (e Exercise) use(server *zkserver.Server, lock property.Subject) answer {
 	if a.isStuck() {
 		a.ask = whichCall
 	} else {
-		a.ask, a.hints = u.ask, u.hints
+		a.ask, a.fits, a.hints = u.ask, u.ask, u.hints
 	}
 	return a
 }
