@@ -254,6 +254,17 @@ var variants6 = []Variant{
 +}
 +return before, nil
 `),
+	// "The last reader lets the writers in."
+	wrong("a writer watches the last reader", property.WakesOne, `
++for _, name := range names {
++	n, k, ok := number(name)
++	_, watched, _ := number(before)
++	if ownKind == write && ok && n < own && k == read && (watched == write || n > highest) {
++		before, highest = name, n
++	}
++}
+ return before, nil
+`),
 	wrong("its token is that of its first list", property.Fenced, `
 +first := int64(0)
  for ctx.Err() == nil {

@@ -51,7 +51,7 @@ var SilentWait = New(
 	})
 
 // Five clients wait, and the holder releases. The story counts the notifications that they get. If the lock has
-// readers, it also counts those of a writer that waits behind three readers.
+// readers, it also counts those of two writers that wait behind three readers.
 var WakesOne = New(
 	text("a release wakes one", "一次释放只唤醒一个"),
 	text("every waiter wakes up and lists the queue, and all but one sleep again: the herd effect",
@@ -142,23 +142,25 @@ func (s *Story) wakesNoReader(holder *zktest.Turn, others []*zktest.Turn) {
 	)
 }
 
-// wakesTheWriterOnce lets three readers release in the order in which they came. A writer waits behind them, and only
-// the last of them is its concern.
+// wakesTheWriterOnce lets three readers release in the order in which they came. Two writers wait behind them. Only
+// the last reader is the first writer's concern, and none is the second one's.
 func (s *Story) wakesTheWriterOnce() {
 	seat := Seat{Path: s.path + "-read"}
 	var reading []*zktest.Turn
 	for i := range 3 {
 		reading = append(reading, s.JoinAs(fmt.Sprintf("reader %d of three", i+1), seat).Reader.Acquire())
 	}
-	writing := s.queue(s.JoinAs("the writer behind them", seat))[0]
-	count := s.Count(writing)
+	writing := s.queue(s.JoinAs("the writer behind them", seat), s.JoinAs("the writer behind that", seat))
+	count := s.Count(writing...)
 	for _, r := range reading {
-		s.mustWait(writing, writing.StillWaits(), "waits to write while somebody reads, and")
+		for _, w := range writing {
+			s.mustWait(w, w.StillWaits(), "waits to write while somebody reads, and")
+		}
 		r.Release()
 	}
-	s.letIn(writing, "all readers have released")
+	s.letIn(writing[0], "all readers have released")
 	n := count().Notifications
-	s.FailsIf(n != 1, "three readers released one after the other, and the writer behind them was notified %d times", n)
+	s.FailsIf(n != 1, "three readers released one after the other, and the two writers behind them were notified %d times", n)
 }
 
 // firstIn waits until one of the calls has returned, and returns it and the others.
