@@ -42,7 +42,7 @@ func (e Exercise) judge(t *testing.T, verb, want string, locks []property.Subjec
 			}
 		}
 		if wrong.question != "" {
-			t.Logf("the check stops at %q: %s", wrong.question, wrong.seen)
+			t.Logf("the check stops at %q: %s\nask yourself: %s (hints: %q)", wrong.question, wrong.seen, wrong.ask.EN, wrong.hints)
 		}
 		if wrong.isStuck() {
 			t.Errorf("the check has no answer: %s", wrong.seen)
