@@ -48,7 +48,7 @@ type section struct {
 
 // section returns the hints for the missing property: those of this exercise, or those of a step
 // before it. If there are none, it returns the property's question, and why the property matters. If another question
-// fits what was seen, the hints of the missing property do not: then it returns that question.
+// fits what was seen, that one comes first.
 func (e Exercise) section(p Progress, chinese bool) (section, error) {
 	own, err := e.sections(chinese)
 	if err != nil {
@@ -73,17 +73,18 @@ func (e Exercise) section(p Progress, chinese bool) (section, error) {
 		all = append(all, more...)
 	}
 	wanted := []string{cmp.Or(p.About, p.Missing)}
-	if p.About == "" && p.Ask != (lang.Text{}) {
-		wanted = nil
-	}
 	if p.Stuck {
 		wanted = []string{notWoken, p.Missing}
 	}
 	for _, property := range wanted {
 		for _, s := range all {
-			if s.property == property {
-				return s, nil
+			if s.property != property {
+				continue
 			}
+			if p.About == "" && p.Ask != (lang.Text{}) && !p.Stuck {
+				s.hints = slices.Insert(slices.Clone(s.hints), 0, InWords(p.Ask))
+			}
+			return s, nil
 		}
 	}
 	if p.Ask != (lang.Text{}) {

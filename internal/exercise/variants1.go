@@ -45,7 +45,7 @@ var variants1 = []Variant{
 -if !errors.Is(err, zk.ErrNodeExists) {
 -	return failed("lock", l.path, err)
 -}
-`),
+`, property.ParentsMade), // which must return a refusal as well
 	// "The connection will be back soon."
 	alone("tries again after a lost connection", property.FailsClean, `
 -if !errors.Is(err, zk.ErrNodeExists) {
@@ -56,6 +56,15 @@ var variants1 = []Variant{
 -	return failed("lock", l.path, err)
 -}
 +return nil // the published listings print the error
+`),
+	// "My create may have been carried out, and nobody would delete that znode."
+	wrong("deletes the znode when its create gets no answer", property.OneHolder, `
+ if !errors.Is(err, zk.ErrNodeExists) {
++	for err := zk.ErrConnectionClosed; ctx.Err() == nil && err != nil && !errors.Is(err, zk.ErrNoNode); {
++		err = l.conn.Delete(l.path, -1)
++	}
+ 	return failed("lock", l.path, err)
+ }
 `),
 	// mostly at once; on a slow machine it polls less often, and is refused in a long hold
 	wrong("polls without a pause", somewhere, `

@@ -260,6 +260,18 @@ var variants2 = []Variant{
 +// newcomers make the hosts sort before those of all earlier clients. In practice this is a matter of luck.
 +var newcomers atomic.Int64
 `),
+	// "My create may have been carried out, and nobody would delete that znode."
+	wrong("deletes all znodes of its session", property.FailsClean, deletesAllOfItsSession("true")),
+	// "If the parent exists already, that is no error."
+	wrong("ignores any error of its parent", property.ParentsMade, `
+-if err != nil && !errors.Is(err, zk.ErrNodeExists) {
+-	return "", err
+-}
++if err != nil {
++	time.Sleep(time.Millisecond)
++}
+ return create(conn, path, mode)
+`),
 	// "Nobody is before me."
 	alone("does not miss its own znode", property.NotBeside, `
 +session := l.conn.SessionID()
@@ -381,3 +393,34 @@ const givesItsMutexBack = `
  err := l.conn.Delete(node, -1)
 +l.mu.Lock()
 `
+
+// deletesAllOfItsSession is a Lock, in steps 2 to 4, that looks for the znode of a create without an answer. Other
+// goroutines of the client may have znodes, too. It deletes one if isItsOwn.
+func deletesAllOfItsSession(isItsOwn string) string {
+	return `
+ node, err := create(l.conn, l.dir+"/lock-", zk.FlagEphemeralSequential)
+ if err != nil {
++	if errors.Is(err, zk.ErrConnectionClosed) {
++		l.cleanUp(ctx)
++	}
+ 	return failed("lock", l.dir, err)
+ }
+…
++// cleanUp deletes what a create without an answer has made.
++func (l *Lock) cleanUp(ctx context.Context) {
++	names, _, err := l.conn.Children(l.dir)
++	for err != nil && ctx.Err() == nil {
++		names, _, err = l.conn.Children(l.dir)
++	}
++	for _, name := range names {
++		node := l.dir + "/" + name
++		_, stat, err := l.conn.Get(node)
++		if err == nil && stat.EphemeralOwner == l.conn.SessionID() && ` + isItsOwn + ` {
++			_ = l.leave(node)
++		}
++	}
++}
++
+ // leave deletes the znode of a waiter that has given up.
+`
+}

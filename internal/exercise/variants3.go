@@ -80,6 +80,25 @@ var variants3 = []Variant{
  select {
  case event := <-changed:
 `),
+	// "I ask for the version, so that I delete what I have seen."
+	wrong("deletes the version that it has read", property.WhateverIsInIt, `
+ node := l.node
+-err := l.conn.Delete(node, -1)
++_, stat, err := l.conn.Exists(node)
++if err == nil {
++	err = l.conn.Delete(node, stat.Version)
++}
+`),
+	// "The list says whether the directory exists."
+	wrong("lists first, and then the directory exists", property.MadeOnce, `
+-node, err := create(l.conn, l.dir+"/lock-", zk.FlagEphemeralSequential)
++if _, _, err := l.conn.Children(l.dir); errors.Is(err, zk.ErrNoNode) {
++	if _, err := create(l.conn, l.dir, zk.FlagPersistent); err != nil && !errors.Is(err, zk.ErrNodeExists) {
++		return failed("lock", l.dir, err)
++	}
++}
++node, err := l.conn.Create(l.dir+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+`),
 	// "A watch can get lost, so I look now and then to be sure."
 	alone("looks now and then, too", property.SilentWait, `
 +case <-time.After(200 * time.Millisecond):

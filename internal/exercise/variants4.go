@@ -210,6 +210,28 @@ var variants4 = []Variant{
 -defer l.mu.Unlock()
 -l.node = node
 `),
+	// "Look before you create."
+	wrong("asks whether the directory exists", property.MadeOnce, `
++if there, _, err := l.conn.Exists(l.dir); err != nil {
++	return failed("lock", l.dir, err)
++} else if !there {
++	if _, err := create(l.conn, l.dir, zk.FlagPersistent); err != nil && !errors.Is(err, zk.ErrNodeExists) {
++		return failed("lock", l.dir, err)
++	}
++}
+ node, err := create(l.conn, l.dir+"/lock-", zk.FlagEphemeralSequential)
+`),
+	wrong("deletes all znodes of its session", property.FailsClean, deletesAllOfItsSession("true")),
+	// "The holder's znode is in use, and the others are left over."
+	wrong("deletes the znodes of its session that do not hold the lock", property.FailsClean,
+		deletesAllOfItsSession("node != l.node")),
+	// "Nobody is in the queue."
+	wrong("no directory, no queue", property.NotBeside, `
+ names, _, err := l.conn.Children(l.dir)
++if errors.Is(err, zk.ErrNoNode) {
++	return nil
++}
+`),
 	// "The holder should know how many wait."
 	alone("tells the holder that it waits", property.ArrivalWakesNobody, `
 +isNew := true
@@ -364,7 +386,7 @@ var variants4 = []Variant{
 -err := l.conn.Delete(node, -1)
 +_, err := l.conn.Multi(&zk.DeleteRequest{Path: node, Version: -1})
 `),
-	wrong("takes a refused create for a missing parent", property.FailsClean, `
+	wrong("takes a refused create for a missing parent", property.ParentsMade, `
 -if !errors.Is(err, zk.ErrNoNode) {
 +if err == nil || errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNodeExists) {
 `),

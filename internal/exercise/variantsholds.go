@@ -74,6 +74,39 @@ var holderVariants = []Variant{
 -}
 +mine.session = l.s.conn.SessionID()
 `),
+	// "What has another guid, and is of my session, is left over from a call before."
+	wrong("deletes what it does not know in its session", property.OwnPlace, `
+ mine, err := l.find(prefix)
++if names, _, err := l.s.conn.Children(l.dir); err == nil {
++	for _, name := range names {
++		node := l.dir + "/" + name
++		_, stat, err := l.s.conn.Get(node)
++		if err == nil && stat.EphemeralOwner == l.s.conn.SessionID() && !strings.HasPrefix(node, prefix) {
++			_ = l.s.conn.Delete(node, -1)
++		}
++	}
++}
+`),
+	// "Somebody deleted my znode: the caller has to know."
+	wrong("queues again only in a new session", property.NotBeside, `
+-if errors.Is(err, zk.ErrNoNode) {
+-	continue // our znode was deleted: queue up again
+-}
++if errors.Is(err, zk.ErrNoNode) && l.sessionEnded(mine) {
++	continue
++}
+`),
+	// "The connection will be back soon."
+	wrong("a Lock that waits goes on after Close", property.ToldOfLoss, `
+-return unanswered(err) && !s.isClosed()
++return unanswered(err) || errors.Is(err, zk.ErrClosing)
+`),
+	// "The context ends with its parent, whatever the cause."
+	wrong("a context without its parent's cause", property.ToldOfLoss, `
+-ctx, cancel := context.WithCancelCause(context.WithValue(parent, h.lock, h))
++ctx, cancel := context.WithCancelCause(context.WithValue(context.WithoutCancel(parent), h.lock, h))
++context.AfterFunc(parent, func() { cancel(nil) })
+`),
 	// "An earlier delete of mine got no answer, so it was that one."
 	alone("compares no sessions after its delete", property.LostTold, `
 -case l.sessionEnded(mine):

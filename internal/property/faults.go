@@ -30,7 +30,6 @@ func Faults(t *testing.T, subject Subject, errs HoldErrors) {
 		"a connection that is closed by hand":                    closedByHand,
 		"a znode of the session before is no place for a waiter": znodeOfTheSessionBefore,
 		"a hold that is over is no re-entry":                     holdIsOver,
-		"a parent that may not be made":                          closedParent,
 		"Unlock is not answered":                                 unlockUnanswered,
 		"Unlock while the server is down":                        unlockServerDown,
 		"the session ends before Unlock is answered":             unlockSessionEnded,
@@ -81,15 +80,6 @@ func znodeOfTheSessionBefore(t *testing.T, subject Subject, _ HoldErrors) {
 	owner, _ := z.Owner(a.Znode())
 	require.Equal(t, a.SessionID(), owner, "the session of the znode by which A holds the lock")
 	waiting.Release()
-}
-
-// The server permits no znode below the lock's parent. Lock returns that error, and does not retry forever.
-func closedParent(t *testing.T, subject Subject, _ HoldErrors) {
-	z := zktest.New(t)
-	_, err := z.Observer().Create(z.Root+"/closed", nil, 0, zk.WorldACL(zk.PermRead))
-	require.NoError(t, err)
-	a := subject.JoinAs(z, "A", Seat{Path: z.Root + "/closed/locks/orders"})
-	require.ErrorIs(t, a.Start().Err(), zk.ErrNoAuth)
 }
 
 // unlock is Unlock with a limit: it must return some time after the session timeout, which is MortalTimeout here.

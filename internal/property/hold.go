@@ -60,9 +60,9 @@ var LocksAgain = New(
 				late.Err() == nil,
 				"A has released, B holds the lock, and a Lock with the context of A's old hold returned nil",
 			)
-			s.losesAfterItLockedTwice()
+			s.about(overHold, s.losesAfterItLockedTwice)
 			endless := first.StartIn(context.WithoutCancel(first.Context()))
-			s.mustNotEnter(endless, "A has released, B holds the lock")
+			s.about(overHold, func() { s.mustNotEnter(endless, "A has released, B holds the lock") })
 		}
 		s.unlocks(waiting)
 		if a.HasHolds() {
@@ -201,7 +201,7 @@ var ToldOfLoss = New(
 		held := a.Acquire()
 		waiting := s.queue(b)[0]
 		if a.HasHolds() {
-			s.endsWithItsParent(held)
+			s.about(whatEndsTheWork, func() { s.endsWithItsParent(held) })
 		}
 		beat := s.beat()
 		a.Crash()
@@ -219,7 +219,7 @@ var ToldOfLoss = New(
 			s.Fatalf("this machine paused for %v, and B got the lock before A could learn of its loss", still)
 		}
 		s.FailsIf(!isTold, "session %#x of A has expired and B holds the lock: A does not know", a.ID)
-		s.saysItIsLost(held.Context(), "A was disconnected")
+		s.about(whatEndsTheWork, func() { s.saysItIsLost(held.Context(), "A was disconnected") })
 		a.Tap.Restore()
 		s.Await("A to have another session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
 		late := held.Held().Context(s.Ctx)
@@ -228,11 +228,13 @@ var ToldOfLoss = New(
 		s.saysItIsLost(late, when)
 		waiting.Release()
 		c := s.Join("C")
-		s.outlivesItsCall(c, blocking(c))
-		s.endsBeforeItsDelete(c)
-		s.beginsWithAConnection(c)
-		s.unlocksALostHold(c)
-		s.endsBeforeItsSession(c)
+		s.about(whatEndsTheWork, func() {
+			s.outlivesItsCall(c, blocking(c))
+			s.endsBeforeItsDelete(c)
+		})
+		s.about(whichConnection, func() { s.beginsWithAConnection(c) })
+		s.about(overHold, func() { s.unlocksALostHold(c) })
+		s.about(whatEndsTheWork, func() { s.endsBeforeItsSession(c) })
 		s.Holds("A was disconnected, and was notified before B got the lock")
 	})
 
@@ -249,12 +251,16 @@ func (s *Story) saysItIsLost(work context.Context, when string) {
 // endsWithItsParent checks the context of a hold for a work that has a context of its own.
 func (s *Story) endsWithItsParent(held *zktest.Turn) {
 	type key struct{}
-	parent, end := context.WithCancel(context.WithValue(s.Ctx, key{}, "a value"))
+	parent, end := context.WithCancelCause(context.WithValue(s.Ctx, key{}, "a value"))
 	work := held.Held().Context(parent)
 	s.FailsIf(work.Value(key{}) == nil, "the context of %s's hold does not have the values of its parent", held.Name)
-	end()
+	why := errors.New("the service stops")
+	end(why)
 	s.FailsIf(!s.Soon(func() bool { return work.Err() != nil }),
 		"the parent of a context of %s's hold has ended, and the context has not: the work would go on", held.Name)
+	s.FailsIf(context.Cause(work) != why,
+		"the parent of a context of %s's hold has ended with the cause %q, and the context with %v",
+		held.Name, why, context.Cause(work))
 	s.FailsIf(held.Context().Err() != nil,
 		"the parent of one context of %s's hold has ended, and another context of the hold as well", held.Name)
 }
@@ -316,9 +322,10 @@ func (s *Story) unlocksALostHold(c *zktest.Member) {
 }
 
 // endsBeforeItsSession checks that Close of a Session ends its holds before it ends the session: the servers give the
-// lock to another client then. The request that ends it is held back.
+// lock to another client then. The request that ends it is held back. A Lock of C that waits must return.
 func (s *Story) endsBeforeItsSession(c *zktest.Member) {
-	held := c.Acquire()
+	held, waiting := c.Acquire(), c.Start()
+	s.mustWait(waiting, waiting.StillWaits(), "called Lock in another goroutine")
 	last := c.Tap.HoldRequest(wiretap.Close, 1)
 	closed := s.Go(c.Client, func(context.Context) error {
 		c.Session.Close()
@@ -331,6 +338,8 @@ func (s *Story) endsBeforeItsSession(c *zktest.Member) {
 		"its work goes on")
 	s.saysItIsLost(held.Context(), "C's Session is closed")
 	s.FailsIf(closed.Err() != nil, "C's Session was closed: %v", closed.Err())
+	s.FailsIf(!s.Soon(waiting.Returned), "C's Session is closed, and a Lock of C that waited does not return")
+	s.FailsIf(waiting.Err() == nil, "C's Session is closed, and a Lock of C that waited got the lock")
 }
 
 // A and B take turns, and one turn runs in another process. Between two turns the directory is

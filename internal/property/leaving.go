@@ -448,7 +448,8 @@ var GivesUpAtOnce = New(
 
 // A holds the lock. B's connection breaks while B lists the queue, and then while it reads a znode.
 // If B's Lock returns an error, B must have left the queue. Then the server refuses B's list, its read, and,
-// when A has released, its create. At last the reply to B's create is lost.
+// when A has released, its create. At last requests of B are lost: with nobody else there, and, if the lock is made from a
+// connection, beside other goroutines of B. From a Session it is OwnPlace that asks this.
 var FailsClean = New(
 	text("an error in the wait leaves nothing behind", "等待出错后不留残余"),
 	text("the caller got an error, but its znode would become the first in the queue and block everyone",
@@ -487,7 +488,12 @@ var FailsClean = New(
 		held.Release()
 		s.refusesARequest(b, "create", s.dir, zk.PermCreate) // a lock that looks first sends none while A holds it
 		s.tellsOfALostCreate(b)
-		s.letIn(s.Join("C").Start(), "A has released, and B has given up")
+		next := s.Join("C").Start()
+		s.letIn(next, "A has released, and B has given up")
+		if !overSession(b) {
+			s.unlocks(next)
+			s.about(OwnPlace, func() { s.losesRequestsBesideItself(b) })
+		}
 		s.Holds("B's connection broke at its list, %s; at its read, %s; nothing was left", told[0], told[1])
 	})
 
@@ -530,15 +536,20 @@ func (s *Story) refusesARequest(m *zktest.Member, request, znode string, permiss
 		"the server refused %s's %s, its Lock returned %q, and left %v", m.Name, request, call.Err(), s.left(m))
 }
 
-// A holds the lock, B waits, and C waits behind B. Somebody deletes B's znode, and A releases.
+// Somebody deletes A's znode and the directory before A's list. Then A holds the lock, B waits, and C waits behind B.
+// Somebody deletes B's znode, and A releases.
 var NotBeside = New(
 	text("a waiter whose znode was deleted does not get the lock while another client holds it",
 		"等待者的 znode 被删除以后，它不会在别人持锁时拿到锁"),
 	text("it has no place in the queue, finds no predecessor, and takes that for its turn",
 		"它已经不在队列里，却以为前面没有别的节点就轮到自己"),
-	text("your own znode is not in the list: whose turn is it?", "列表里没有自己的 znode：轮到谁了？"),
+	text("your own znode is not in the list: whose turn is it, and what does your Lock do now?",
+		"列表里没有自己的 znode：轮到谁了？你的 Lock 接下来做什么？"),
 	func(s *Story) {
 		a, b, c := s.Join("A"), s.Join("B"), s.Join("C")
+		if !s.subject.Znode {
+			s.losesItsDirectory(a)
+		}
 		held := a.Acquire()
 		turns := s.queue(b, c)
 		znodes := s.left(b)
@@ -553,6 +564,9 @@ var NotBeside = New(
 		s.FailsIf(!s.Soon(func() bool { return turns[0].Returned() || len(s.left(b)) == 1 }),
 			"B's znode was deleted, and B neither returns an error nor queues again; its last requests: %s",
 			turns[0].LastAsked())
+		if overSession(b) && turns[0].Returned() && turns[0].Err() != nil {
+			s.Fails("B's znode was deleted, B's session lives, and its Lock returned: %v; it has to queue up again", turns[0].Err())
+		}
 		if !turns[0].Returned() {
 			s.mustWait(turns[0], turns[0].StillWaits(), "had lost its znode")
 			turns[1].Release()
@@ -566,6 +580,26 @@ var NotBeside = New(
 		)
 		s.Holds("somebody deleted B's znode; B's Lock returned %q", turns[0].Err())
 	})
+
+// losesItsDirectory deletes a client's znode and the directory before the client's list.
+func (s *Story) losesItsDirectory(a *zktest.Member) {
+	list := a.Tap.HoldRequest(wiretap.GetChildren, 1)
+	call := a.Start()
+	s.Await("A to be about to list, or to return", comesToAStop(call, list, 0))
+	for _, znode := range append(s.left(a), s.dir) {
+		_ = s.Observer().Delete(znode, -1) // a lock may make its directory later
+	}
+	list.Let()
+	a.Tap.Restore() // removes a trap that was not sprung
+	s.Soon(func() bool { return call.Returned() || len(s.left(a)) > 0 })
+	s.FailsIf(call.Returned() && call.Err() == nil && len(s.left(a)) == 0,
+		"somebody deleted A's znode and the directory, and then A got the lock without a znode")
+	if call.Waits() == zktest.Returned && call.Err() == nil {
+		call.Release()
+	}
+	call.GiveUp()
+	s.Soon(func() bool { return call.Returned() && len(s.left(a)) == 0 })
+}
 
 // A holds the lock, B waits, and B's session expires.
 var LostWhileWaiting = New(

@@ -26,15 +26,28 @@ var OneHolder = New(
 	text("when does Lock return, and how does it know by then that no other client holds the lock?",
 		"Lock 什么时候返回？这时，它凭什么断定没有别的客户端持有锁？"),
 	func(s *Story) {
-		a, b, c, d := s.Join("A"), s.Join("B"), s.Join("C"), s.Join("D")
+		a, b, c := s.Join("A"), s.Join("B"), s.Join("C")
 		held := a.Acquire()
 		waiting := s.queue(b, c)
 
-		d.Tap.LoseReply(wiretap.GetChildren, 1) // only a lock that lists will lose it
-		lost := d.Start()
-		s.FailsIf(lost.Waits() == zktest.Returned && lost.Err() == nil,
-			"D lost its connection while A held the lock, and got the lock as well")
-		d.Close()
+		for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren} {
+			d := s.Join("D")
+			d.Tap.LoseReply(op, 1) // only a lock that lists will lose its list
+			lost := d.Start()
+			s.about(FailsClean, func() {
+				s.FailsIf(lost.Waits() == zktest.Returned && lost.Err() == nil,
+					"D's connection broke at its %v while A held the lock, and D got the lock as well", op)
+			})
+			s.about(whoseZnode, func() {
+				for _, w := range waiting {
+					s.mustWait(w, w.StillWaits(), "was waiting when D's connection broke at its %v,", op)
+				}
+			})
+			d.Close()
+			for _, znode := range s.left(d) { // that of a create without an answer, if it is persistent
+				_ = s.Observer().Delete(znode, -1)
+			}
+		}
 
 		s.unlocks(held)
 		first, second := s.oneOf(waiting[0], waiting[1])
@@ -118,9 +131,11 @@ func (s *Story) unlocks(holder *zktest.Turn) {
 // oneOf waits until one of the turns has got the lock, and returns that turn first. It may be
 // either, because not every lock is fair.
 func (s *Story) oneOf(a, b *zktest.Turn) (in, out *zktest.Turn) {
-	s.FailsIf(!s.Soon(func() bool { return a.Returned() || b.Returned() }),
-		"nobody holds the lock, and neither %s nor %s gets it; their last requests: %s, and %s%s",
-		a.Name, b.Name, a.LastAsked(), b.LastAsked(), s.queueNow())
+	s.about(notWoken, func() {
+		s.FailsIf(!s.Soon(func() bool { return a.Returned() || b.Returned() }),
+			"nobody holds the lock, and neither %s nor %s gets it; their last requests: %s, and %s%s",
+			a.Name, b.Name, a.LastAsked(), b.LastAsked(), s.queueNow())
+	})
 	if b.Returned() {
 		a, b = b, a
 	}
@@ -354,15 +369,18 @@ var Unrelated = New(
 		held.Release()
 		s.letIn(waiting, "A has released")
 		waiting.Release()
-		s.passesFourDigits(a, b)
+		s.about(&Property{Question: text(
+			"how do you compare two names, and does it still work when the number has more digits?",
+			"你怎样比较两个名字？序号变大以后还对吗？",
+		)}, func() { s.passesFourDigits(a, b) })
 		s.waitsForCurator(a)
 		s.Holds("another lock in the same parent was held, the directory had %d foreign znodes, and A and B got the lock, "+
 			"also when their numbers got a fifth digit",
 			len(foreign))
 	})
 
-// A finds that the lock's parents are missing. Before A can make the second of
-// them, B has made it, and holds the lock.
+// A finds that the lock's parents are missing. Before A can make the second of them, B has made it, and holds the lock.
+// Then the server permits no znode below the first parent of another lock.
 var ParentsMade = New(
 	text("missing parents are created", "缺少的父节点会自动创建"),
 	text("somebody would have to prepare the server for each new lock", "每增加一把新锁，都要有人先在服务器上做准备"),
@@ -386,11 +404,24 @@ var ParentsMade = New(
 			"the lock is /shop/locks/orders, and /shop has the children %v",
 			below,
 		)
+		s.mayMakeNoParent()
 		s.Holds("two clients created the parents of /shop/locks/orders at once, and got the lock one after the other")
 	})
 
+// mayMakeNoParent calls Lock below a znode that permits no children. Lock must return that refusal.
+func (s *Story) mayMakeNoParent() {
+	_, err := s.Observer().Create(s.Root+"/closed", nil, 0, zk.WorldACL(zk.PermRead))
+	s.Require(err, "create /closed")
+	call := s.JoinAs("C", Seat{Path: s.Root + "/closed/locks/orders"}).Start()
+	s.FailsIf(!s.Soon(call.Returned), "the server permits no znode below /closed, and the Lock of /closed/locks/orders does not "+
+		"return; its last requests: %s", call.LastAsked())
+	s.FailsIf(!errors.Is(call.Err(), zk.ErrNoAuth),
+		"the server permits no znode below /closed, and the Lock of /closed/locks/orders returned %v instead of %q",
+		call.Err(), zk.ErrNoAuth)
+}
+
 // A locks twice. The second time everything that the lock needs exists. Before the third time somebody deletes the
-// lock's directory.
+// lock's directory, and before the fourth time, when A's create is on its way.
 var MadeOnce = New(
 	text("an existing directory is not created again", "已有的目录不再创建"),
 	text("a create that fails is also a write: each Lock would cost one more", "失败的 create 也是写操作：每次 Lock 都要多付一次"),
@@ -401,22 +432,44 @@ var MadeOnce = New(
 		mark := a.Tap.Mark()
 		a.Acquire().Release()
 		creates := a.Requests(mark)[wiretap.Create]
-		s.FailsIf(creates > 1, "A locked once more, alone, and sent %d creates; its requests: %v", creates, a.Asked(mark))
 		asked := a.Asked(mark)
+		s.FailsIf(creates > 1, "A locked once more, alone, and sent %d creates; its requests: %v", creates, asked)
+		s.FailsIf(s.looksForTheDirectory(a.Tap.Since(mark)),
+			"A locked once more, alone, and first asked whether the directory exists; its requests: %v", asked)
 		s.deletesTheDirectory(a)
 		s.Holds("A locked once more, alone, with %d create; its requests: %v; then its directory was deleted, and A locked again",
 			creates, asked)
 	})
 
-// deletesTheDirectory deletes the empty directory of the lock, as an operator may. The next Lock has to create it.
+// looksForTheDirectory reports whether a client read the lock's directory itself before it sent a create.
+func (s *Story) looksForTheDirectory(frames []wiretap.Frame) bool {
+	isCreate := func(f wiretap.Frame) bool { return f.Op == wiretap.Create }
+	looks := func(f wiretap.Frame) bool {
+		return f.Path == s.dir && (f.Op == wiretap.Exists || f.Op == wiretap.GetData)
+	}
+	first := slices.IndexFunc(frames, isCreate)
+	return slices.ContainsFunc(frames[:max(0, first)], looks)
+}
+
+// deletesTheDirectory deletes the empty directory of the lock, as an operator may: before a Lock, and when the create of
+// a Lock is on its way. Lock has to create it.
 func (s *Story) deletesTheDirectory(m *zktest.Member) {
 	if err := s.Observer().Delete(s.dir, -1); errors.Is(err, zk.ErrNoNode) { // the lock has no directory
 		return
 	}
+	s.makesTheDirectory(m.Start(), "")
+	create := m.Tap.HoldRequest(wiretap.Create, 1)
 	again := m.Start()
-	s.FailsIf(!s.Soon(again.Returned), "the lock's empty directory was deleted, and Lock does not return; its last requests: %s",
-		again.LastAsked())
-	s.FailsIf(again.Err() != nil, "the lock's empty directory was deleted, and Lock returned: %v", again.Err())
+	zktest.AwaitChan(s.Zoo, "A to be about to create its znode", create.Sprung())
+	s.deletes(s.dir)
+	create.Let()
+	s.makesTheDirectory(again, " while A's create was on its way")
+}
+
+func (s *Story) makesTheDirectory(again *zktest.Turn, when string) {
+	s.FailsIf(!s.Soon(again.Returned), "the lock's empty directory was deleted%s, and Lock does not return; its last requests: %s",
+		when, again.LastAsked())
+	s.FailsIf(again.Err() != nil, "the lock's empty directory was deleted%s, and Lock returned: %v", when, again.Err())
 	again.Release()
 }
 
@@ -492,12 +545,14 @@ func (s *Story) otherGaveUp(waiting *zktest.Turn, why error, before []string) {
 	s.FailsIf(!s.Soon(waiting.Returned),
 		"one goroutine of %[1]s holds the lock; the context of another goroutine's Lock has ended (%[2]v), "+
 			"and Lock does not return", m.Name, why)
-	s.FailsIf(!errors.Is(waiting.Err(), why),
-		"one goroutine of %s holds the lock; another one gave up, and its Lock returned %v instead of %q",
-		m.Name, waiting.Err(), why)
-	s.FailsIf(!s.Soon(func() bool { return len(s.left(m)) <= len(before) }),
-		"one goroutine of %s holds the lock; another one gave up; before, %[1]s had %v, and now %v",
-		m.Name, before, s.left(m))
+	s.about(GivingUp, func() {
+		s.FailsIf(!errors.Is(waiting.Err(), why),
+			"one goroutine of %s holds the lock; another one gave up, and its Lock returned %v instead of %q",
+			m.Name, waiting.Err(), why)
+		s.FailsIf(!s.Soon(func() bool { return slices.Equal(s.left(m), before) }),
+			"one goroutine of %s holds the lock; another one gave up; before, %[1]s had %v, and now %v",
+			m.Name, before, s.left(m))
+	})
 }
 
 // listTogether lets pairs of goroutines of a client wait for its lock, which another goroutine holds. The reply to the
@@ -567,7 +622,8 @@ func (s *Story) unlocksLate(m *zktest.Member) {
 }
 
 // A holds the lock, B waits, C waits behind B, and somebody writes into their znodes. Then C gives up, A releases, and
-// B gets the lock, although the watch that it had set may be used up.
+// B gets the lock, although the watch that it had set may be used up. While A's delete is on its way, somebody writes
+// once more.
 var WhateverIsInIt = New(
 	text("a znode is deleted, whatever its data", "无论写了什么数据，znode 都能删除"),
 	text("a znode with data that somebody wrote into it would stay forever", "有人往 znode 里写了数据，它就再也删不掉"),
@@ -596,8 +652,16 @@ var WhateverIsInIt = New(
 			"somebody wrote into the znodes; C gave up, and its Lock returned: %v",
 			err,
 		)
-		err = held.Unlock()
-		s.FailsIf(err != nil, "somebody wrote into the znodes, and A's Unlock returned: %v", err)
+		slow := a.Tap.HoldRequest(wiretap.Delete, 1)
+		unlocked := s.Go(a.Client, func(context.Context) error { return held.Unlock() })
+		s.Await("A's delete to be on its way, or Unlock to return",
+			func() bool { return slow.IsSprung() || unlocked.Returned() })
+		for _, znode := range s.left(a) {
+			_, err := s.Observer().Set(znode, []byte("another note"), -1)
+			s.Require(err, "write into "+znode)
+		}
+		slow.Let()
+		s.FailsIf(unlocked.Err() != nil, "somebody wrote into the znodes, and A's Unlock returned: %v", unlocked.Err())
 		s.about(SilentWait, func() { s.letIn(waiting, "somebody wrote into the znodes, and A has released") })
 		s.unlocks(waiting)
 		s.FailsIf(!s.Soon(func() bool { return len(left()) == 0 }),

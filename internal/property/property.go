@@ -276,9 +276,10 @@ func (s *Story) FailsIf(wrong bool, evidence string, args ...any) {
 // about tells a part of the story to which the question and the hints of another property fit better. One that has
 // only a Question leaves the hints as they are.
 func (s *Story) about(p *Property, tell func()) {
+	before := s.result.About
 	s.result.About = p
 	tell()
-	s.result.About = nil
+	s.result.About = before
 }
 
 // void ends the story with the verdict that the question does not arise.
@@ -290,8 +291,63 @@ func (s *Story) verdict(v Verdict, evidence string, args []any) {
 	if accident := s.accident(); accident != "" {
 		s.Fatalf("%s, which this check did not cause; then %s", accident, fmt.Sprintf(evidence, args...))
 	}
+	if wrong := s.deletesAnothers(); v == Yes && wrong != "" { // a story need not have noticed it
+		v, evidence, args, s.result.About = No, "%s", []any{wrong}, whoseZnode
+	}
 	s.result.Verdict, s.result.Evidence = v, fmt.Sprintf(evidence, args...)
 	s.FailNow()
+}
+
+// Questions for what several stories may see. The name of notWoken is that of a section of hints.
+var (
+	notWoken = &Property{Name: text("a waiter is not woken", "等待者没有被唤醒"), Question: text(
+		"what notifies a waiter that it is its turn, and what does it do then?", "由谁通知等待者轮到它了？它接着做什么？",
+	)}
+	whoseZnode = &Property{Question: text(
+		"how does your code know that the znode which it deletes is its own?", "你的代码怎样知道，要删除的 znode 是自己的？",
+	)}
+	whichConnection = &Property{Question: text(
+		"a hold ends with a connection: with which one, and when do you take it?",
+		"持锁随一条连接结束：随哪一条？你是什么时候取得它的？",
+	)}
+	whatEndsTheWork = &Property{Question: text(
+		"which of these end the context of the work, when, and with which cause: the call's context, the parent, the end of the hold?",
+		"调用时传入的 context、工作的 parent、持锁的结束：其中哪些会结束工作的 context？什么时候？原因各是什么？",
+	)}
+	overHold = &Property{Question: text(
+		"a hold was released or lost: how do a Lock and an Unlock with it notice that?",
+		"持锁已经释放，或者已经丢失：再用它来 Lock、Unlock 时，怎样发现这一点？",
+	)}
+)
+
+// deletesAnothers tells of a client that has deleted a znode of the lock that another client had made, or returns "".
+// In step 1 a client may have made the same znode: it must not delete it more often than that.
+func (s *Story) deletesAnothers() string {
+	for _, m := range s.members {
+		deleted := m.Tap.Done(wiretap.Delete)
+		for _, znode := range deleted {
+			isOfLock := znode == m.Path && s.subject.Znode || strings.HasPrefix(znode, m.Path+"/")
+			if !isOfLock || times(znode, deleted) <= times(znode, m.Tap.Done(wiretap.Create))+m.Tap.Unanswered(wiretap.Create) {
+				continue
+			}
+			for _, other := range s.members {
+				if other.Tap != m.Tap && slices.Contains(other.Tap.Done(wiretap.Create), znode) {
+					return fmt.Sprintf("%s has deleted %s, which %s had made", m.Name, znode, other.Name)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// times counts how often a list has a znode.
+func times(znode string, list []string) (n int) {
+	for _, other := range list {
+		if other == znode {
+			n++
+		}
+	}
+	return n
 }
 
 // EndSession is that of the Zoo. It is no accident: the story causes it.

@@ -73,10 +73,7 @@ var LostCreateReply = New(
 			if unlocked != nil && breaks(a, mark) > 0 { // a busy machine
 				s.Fatalf("A got the lock, its connection broke once more, and its Unlock returned: %v", unlocked)
 			}
-			s.about(&Property{Question: text(
-				"a hold ends with a connection: with which one, and when do you take it?",
-				"持锁随一条连接结束：随哪一条？你是什么时候取得它的？",
-			)}, func() {
+			s.about(whichConnection, func() {
 				s.FailsIf(unlocked != nil, "the reply to A's create was lost%s; A got the lock, and its Unlock returned: %v",
 					besides, unlocked)
 			})
@@ -246,8 +243,9 @@ func (s *Story) refuses(held *zktest.Turn) {
 		held.Name, refusal, err, s.left(held.Member))
 }
 
-// One goroutine of A holds the lock. Another one calls Lock of the same lock. First its create is
-// lost on the way to the server, and then the reply on the way back.
+// One goroutine of A holds the lock. Another one calls Lock of the same lock. First its create is lost on the way to
+// the server, then the reply on the way back, and then the reply to its list. Then it does so beside a third goroutine,
+// which waits.
 var OwnPlace = New(
 	text("a call whose create was lost does not use the znode of another call", "create 丢失时不会占用别人的位置"),
 	text("two goroutines would hold the lock at once, both with the znode of the first",
@@ -257,43 +255,76 @@ var OwnPlace = New(
 	func(s *Story) {
 		a := s.Join("A")
 		a.Acquire().Release() // makes the directory
-		a.Acquire()
-		what := map[bool]string{true: "request", false: "reply"}
-		for _, request := range []bool{true, false} {
-			lose := a.Tap.LoseReply
-			if request {
-				lose = a.Tap.LoseRequest
-			}
-			lost := lose(wiretap.Create, 1)
-			second := a.Start()
-			how := zktest.Silently
-			if s.Soon(func() bool { return lost.IsSprung() || second.Returned() }) { // or it waits in its process
-				how = second.Waits()
-			}
-			if how != zktest.Returned && lost.IsSprung() {
-				how = second.StillWaits()
-			}
-			gotIn := how == zktest.Returned && second.Err() == nil
-			s.FailsIf(
-				gotIn && !lost.IsSprung(),
-				"one goroutine of A held the lock; another one called Lock, sent no create, "+
-					"and got the lock as well; A's znodes: %v",
-				s.left(a),
-			)
-			s.FailsIf(
-				gotIn,
-				"one goroutine of A held the lock; another one's create was lost (the %s), "+
-					"and it got the lock as well; A's znodes: %v",
-				what[request],
-				s.left(a),
-			)
-			if how != zktest.Returned {
-				_ = s.givesUp(second, "A's second goroutine waited")
-			}
-			a.Tap.Restore() // removes a trap that was not sprung
-		}
-		s.Holds("a second goroutine's create was lost twice, and it never got the lock while the first held it")
+		s.losesRequestsBesideItself(a)
+		s.Holds("another goroutine's create was lost four times, and it never got the lock while the first held it, " +
+			"and deleted no znode of the others")
 	})
+
+// losesRequestsBesideItself lets one goroutine of a client hold the lock, and another one lose requests of its Lock.
+// Then it does the same while a third goroutine waits. The call that loses a request may delete its own znode only.
+func (s *Story) losesRequestsBesideItself(a *zktest.Member) {
+	before := s.left(a)
+	a.Acquire()
+	others := s.newIn(a, before)
+	s.losesRequests(a, others)
+	before = s.left(a)
+	mark := a.Tap.Mark()
+	waiting := a.Start()
+	how := waiting.StillWaits()
+	s.mustWait(waiting, how, "called Lock in another goroutine")
+	listsAtAnArrival := how == zktest.Polling || slices.ContainsFunc(a.Tap.Since(mark), func(f wiretap.Frame) bool {
+		return f.Op == wiretap.GetChildren && f.Path == s.dir && f.Watch
+	})
+	if !listsAtAnArrival { // else its list may be lost with the connection
+		s.losesRequests(a, slices.Concat(others, s.newIn(a, before)))
+	}
+}
+
+// newIn lists the znodes of a client that are not among those before.
+func (s *Story) newIn(a *zktest.Member, before []string) []string {
+	return slices.DeleteFunc(s.left(a), func(znode string) bool { return slices.Contains(before, znode) })
+}
+
+// losesRequests lets a goroutine of a client call Lock, and lose a request of it each time. Other goroutines of the
+// client have these znodes.
+func (s *Story) losesRequests(a *zktest.Member, others []string) {
+	for _, fault := range []struct {
+		what string
+		lose func(wiretap.Op, int) *wiretap.Trap
+		op   wiretap.Op
+	}{
+		{"its create was lost", a.Tap.LoseRequest, wiretap.Create},
+		{"the reply to its create was lost", a.Tap.LoseReply, wiretap.Create},
+		{"the reply to its list was lost", a.Tap.LoseReply, wiretap.GetChildren},
+	} {
+		mark := a.Tap.Mark()
+		lost := fault.lose(fault.op, 1)
+		call := a.Start()
+		s.Await("A's Lock to lose a request, or to wait", comesToAStop(call, lost, mark))
+		how := zktest.Silently
+		if lost.IsSprung() || call.Returned() { // or it waits in its process
+			how = call.Waits()
+		}
+		if how != zktest.Returned && lost.IsSprung() {
+			how = call.StillWaits()
+		}
+		gone := func() []string {
+			return slices.DeleteFunc(slices.Clone(others), func(znode string) bool { return slices.Contains(s.left(a), znode) })
+		}
+		s.FailsIf(s.SoonAfter(fewAnswers, func() bool { return len(gone()) > 0 }),
+			"other goroutines of %[1]s had %[2]v; one called Lock, %[3]s, and it deleted %[4]v", a.Name, others, fault.what, gone())
+		s.FailsIf(how == zktest.Returned && call.Err() == nil,
+			"one goroutine of %[1]s held the lock; another one called Lock, %[2]s, and it got the lock as well; %[1]s's znodes: %[3]v",
+			a.Name, fault.what, s.left(a))
+		if how != zktest.Returned {
+			call.GiveUp()
+			if !s.Soon(call.Returned) { // ManyShare says so
+				return
+			}
+		}
+		a.Tap.Restore() // removes a trap that was not sprung
+	}
+}
 
 // A's connection breaks at its create. When A reconnects, it learns that its session has expired.
 // The server deletes the znode of the old session later. B arrives after that.

@@ -131,6 +131,20 @@ func (t *Tap) Done(op Op) (paths []string) {
 	return paths
 }
 
+// Unanswered counts the client's requests of a kind that may have reached the server, and whose replies nobody has seen.
+func (t *Tap) Unanswered(op Op) (n int) {
+	for _, f := range t.Frames() {
+		switch {
+		case f.Op != op:
+		case f.Kind == Reply:
+			n--
+		case !f.Lost:
+			n++
+		}
+	}
+	return n
+}
+
 // Handshakes counts how often the client has connected before the first fault that a test caused.
 func (t *Tap) Handshakes() (n int) {
 	t.mu.Lock()
