@@ -271,6 +271,9 @@ func (s *Story) losesRequestsBesideItself(a *zktest.Member) {
 	mark := a.Tap.Mark()
 	waiting := a.Start()
 	how := waiting.StillWaits()
+	if how == zktest.Returned && waiting.Err() != nil {
+		return // the lock has one call at a time, which ManyShare refuses
+	}
 	s.mustWait(waiting, how, "called Lock in another goroutine")
 	listsAtAnArrival := how == zktest.Polling || slices.ContainsFunc(a.Tap.Since(mark), func(f wiretap.Frame) bool {
 		return f.Op == wiretap.GetChildren && f.Path == s.dir && f.Watch
