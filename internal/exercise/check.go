@@ -319,7 +319,7 @@ func (a ordersAnswer) words(e Exercise) (holds bool, says lang.Text) {
 		return true, lang.Of(
 			"– interleavings: %d played, none wrong. The others cannot be played: after the same replies, your lock does not "+
 				"always send the same requests in the same order. Do several goroutines send them? That is no mistake",
-			"– 交错次序：走了 %d 种，没有一种出错。其余的没法走：收到同样的响应以后，你的锁发出的请求或者次序并不总是一样。"+
+			"– 交错次序：走了 %d 种，没有一种出错。其余的没法走：收到同样的响应以后，你的锁发出的请求或者它们的顺序并不总是一样。"+
 				"是不是有几处同时在发？这不算错",
 			found.Orders)
 	case !found.All:

@@ -83,7 +83,7 @@ var multiLockProperties = []*property.Property{
 			s.Holds("A did not get /y, and released the rest; when /y was free it got all")
 		}),
 	asked(lang.Of("two clients with the same locks do not wait for each other", "要同样几把锁的两个客户端不会互相等待"),
-		lang.Of("in which order does each of them acquire the locks?", "它们各按什么次序加锁？"),
+		lang.Of("in which order does each of them acquire the locks?", "它们各按什么顺序加锁？"),
 		func(s story) {
 			a, b := s.owner("A", "/x", "/y"), s.owner("B", "/y", "/x")
 			slow := a.Tap.HoldRequest(wiretap.Create, 2) // A has one lock, and asks for the other

@@ -36,7 +36,7 @@ func mine() property.Subject {
 // lock, and fail with W26, the change that the chapter shows under "What is wrong here?".
 //
 // TODO 5: Which calls show that W26 is wrong? In which order do a reader and a writer have to arrive?
-// 待办 5：哪几次调用能看出 W26 错了？读者和写者要按什么次序到来？
+// 待办 5：哪几次调用能看出 W26 错了？读者和写者要按什么顺序到来？
 //
 // What a client can do: Locks, Waits, WaitsToRead, StillWaits, GetsIt, Unlocks and Crashes (then its session has ended).
 func TestMine(t *testing.T) {

@@ -21,7 +21,7 @@ type MultiLock struct{ locks []*predecessorwatch.Lock }
 // New returns the locks at paths as one.
 //
 // TODO 1: two clients name the same paths in different orders.
-// 待办 1：两个客户端给出同样的路径，次序却不同。
+// 待办 1：两个客户端给出同样的路径，顺序却不同。
 // TODO 2: a client names a path twice.
 // 待办 2：一个客户端把同一个路径写了两遍。
 func New(conn *zk.Conn, paths ...string) *MultiLock {
