@@ -219,7 +219,7 @@ func (s *service) save(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Disposition", `attachment; filename="zklock.html"`)
 	page := stage.Kept(s.server.Origin,
 		text("What was played", "操作记录"),
-		text("Each action, in order, and its result.", "按先后次序列出做过的操作，以及各自的结果。"),
+		text("Each action, in order, and its result.", "按先后顺序列出做过的操作，以及各自的结果。"),
 		locks, stories)
 	_ = page.Write(w) // on an error, the page no longer waits for it
 }
