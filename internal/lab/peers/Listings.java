@@ -1,5 +1,6 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -20,7 +21,7 @@ import org.apache.zookeeper.ZooKeeper;
  * explains the mistakes.
  *
  * Arguments: the server, the lock's directory, and the kind of lock. Each line of the input is the name of a thread,
- * and what this thread does: lock, unlock or root. All threads use one lock object.
+ * and what this thread does: lock, unlock, relative or root. All threads use one lock object.
  */
 public class Listings {
     interface Lock {
@@ -137,6 +138,43 @@ public class Listings {
         }
     }
 
+    /**
+     * One directory has the queues of several locks, and a lock's name stands before "_lock_" in its znodes' names. It
+     * refuses a name with "_lock_", and not one that ends in "_lock": order_lock_lock_0000000000 is cut to order.
+     */
+    static class Named implements Lock {
+        final String name;
+        String znode;
+
+        Named(String name) {
+            this.name = name;
+        }
+
+        public void lock() throws Exception {
+            if (name.contains("_lock_")) {
+                throw new IllegalArgumentException(name);
+            }
+            znode = zk.create(directory + "/" + name + "_lock_", new byte[0], ZooDefs.Ids.OPEN_ACL_UNSAFE,
+                    CreateMode.EPHEMERAL_SEQUENTIAL);
+            List<String> queue = new ArrayList<>();
+            for (String child : zk.getChildren(directory, false)) {
+                if (child.split("_lock_")[0].equals(name)) { // the mistake
+                    queue.add(child);
+                }
+            }
+            Collections.sort(queue);
+            say("the queue of " + name + ": " + queue);
+            String first = directory + "/" + queue.get(0);
+            if (!first.equals(znode)) {
+                throw new IllegalStateException("it does not wait here");
+            }
+        }
+
+        public void unlock() throws Exception {
+            zk.delete(znode, -1);
+        }
+    }
+
     static String join() throws Exception {
         return zk.create(directory + "/lock-", new byte[0], ZooDefs.Ids.OPEN_ACL_UNSAFE, CreateMode.EPHEMERAL_SEQUENTIAL);
     }
@@ -171,6 +209,7 @@ public class Listings {
             case "only deletion" -> new OnlyDeletion();
             case "one znode" -> new OneZnode();
             case "closes" -> new Closes();
+            case "order", "order_lock" -> new Named(args[2]);
             default -> new OneField();
         };
         say("ready");
@@ -184,6 +223,8 @@ public class Listings {
                     switch (command.split(" ")[1]) {
                         case "lock" -> lock.lock();
                         case "unlock" -> lock.unlock();
+                        case "relative" -> zk.create("_locknode_/guid-lock-", new byte[0], ZooDefs.Ids.OPEN_ACL_UNSAFE,
+                                CreateMode.EPHEMERAL_SEQUENTIAL); // as nileader writes it
                         default -> root();
                     }
                     say(command + ": done");

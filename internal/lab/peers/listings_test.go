@@ -205,6 +205,30 @@ func TestAListingAsksAndThenMakes(t *testing.T) {
 	assert.Equal(t, []string{"first root: NODEEXISTS"}, l.until("first root"))
 }
 
+// A lock's name that ends in "_lock" passes the check. But its znode's name is cut too early, so the lock does not find
+// its own znode: lock() throws, and leaves it. From then on the znode stands in the queue of another lock.
+func TestAListingsLockNameThatEndsInLock(t *testing.T) {
+	z := needsPeers(t)
+	path := step4.Join(z, "the observer of the queue").Path
+	makes(t, z, path)
+	l := newListing(z, t, "order_lock", path)
+	assert.Equal(t, []string{"the queue of order_lock: []", "main lock: IndexOutOfBoundsException"}, l.does("main lock"))
+	assert.Equal(t, []string{"order_lock_lock_0000000000"}, z.Names(path), "the znode stays")
+
+	other := newListing(z, t, "order", path)
+	assert.Equal(t, []string{
+		"the queue of order: [order_lock_0000000001, order_lock_lock_0000000000]", "main lock: done",
+	}, other.does("main lock"), "the lock order has it in its list, behind its own znodes")
+}
+
+// Two documents write a path without its first slash.
+func TestAListingsRelativePath(t *testing.T) {
+	z := needsPeers(t)
+	path := step4.Join(z, "the observer of the queue").Path
+	l := newListing(z, t, "one field", path)
+	assert.Equal(t, []string{"main relative: IllegalArgumentException"}, l.does("main relative"))
+}
+
 // makes creates a directory.
 func makes(t *testing.T, z *zktest.Zoo, path string) {
 	t.Helper()
