@@ -182,8 +182,8 @@ func untranslated(p page, row line) (all []string) {
 // The glossary has the same terms, in the same order, in both languages, and each term once.
 func TestTheGlossaryHasTheSameTerms(t *testing.T) {
 	r := read(t)
-	english := glossary(t, r.pages["docs/course.md"], "Glossary")
-	chinese := glossary(t, r.pages["docs/course.zh-CN.md"], "术语表")
+	english := glossary(t, r.pages["docs/glossary.md"], "Glossary")
+	chinese := glossary(t, r.pages["docs/glossary.zh-CN.md"], "术语表")
 	if len(english) == 0 || len(english) != len(chinese) {
 		t.Fatalf("%d rows in English, %d in Chinese", len(english), len(chinese))
 	}
@@ -192,13 +192,13 @@ func TestTheGlossaryHasTheSameTerms(t *testing.T) {
 		z := chinese[i]
 		for name := range strings.SplitSeq(e.cells[0], ", ") {
 			if isThere[name] {
-				t.Errorf("docs/course.md:%d: the glossary has %s twice", e.number, name)
+				t.Errorf("docs/glossary.md:%d: the glossary has %s twice", e.number, name)
 			}
 			isThere[name] = true
 		}
 		isSame := e.cells[0] == z.cells[1] && e.cells[1] == z.cells[0]
 		if !isSame {
-			t.Errorf("docs/course.md:%d says %q, docs/course.zh-CN.md:%d says %q", e.number, e.cells, z.number, z.cells)
+			t.Errorf("docs/glossary.md:%d says %q, docs/glossary.zh-CN.md:%d says %q", e.number, e.cells, z.number, z.cells)
 		}
 	}
 }

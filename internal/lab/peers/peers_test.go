@@ -216,7 +216,7 @@ func watched(z *zktest.Zoo, path string) bool {
 	return err == nil && len(watches[path]) > 0
 }
 
-// What docs/course.md says of Curator's lock beside ours.
+// What docs/glossary.md says of Curator's lock beside ours.
 func TestWhereStep5DiffersFromCurator(t *testing.T) {
 	z := needsPeers(t)
 	ours := step5.Join(z, "step 5")
