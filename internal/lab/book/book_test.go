@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -80,7 +81,46 @@ var hrefs = regexp.MustCompile(`href="([^"]*)"`)
 // pages tells.
 func TestEveryLinkLeadsToAPageOfTheBook(t *testing.T) {
 	t.Parallel()
-	files, links := book(t), 0
+	everyLinkLeads(t, book(t))
+}
+
+var teachersPages = regexp.MustCompile(`(?m)^rm docs/\{(.*)\}\.\*$`)
+
+// The learners' book, on a stick, is built without the pages that docs/workshop.md deletes. It has no link to them,
+// and has the sheet and the glossary.
+func TestTheLearnersBookHasNoLinkToTheTeachersPages(t *testing.T) {
+	t.Parallel()
+	texts, err := doccheck.Files(root, ".md", ".svg", ".json")
+	require.NoError(t, err)
+	found := teachersPages.FindStringSubmatch(texts["docs/workshop.md"])
+	require.NotNil(t, found, "docs/workshop.md deletes the teacher's pages")
+	deleted := strings.Split(found[1], ",")
+	learners := t.TempDir()
+	for name, text := range texts {
+		base, _, _ := strings.Cut(path.Base(name), ".")
+		if path.Dir(name) == "docs" && slices.Contains(deleted, base) {
+			continue
+		}
+		file := filepath.Join(learners, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	files, err := Build(learners)
+	require.NoError(t, err)
+	everyLinkLeads(t, files)
+	for _, name := range []string{"workshop.html", "workshop_exam.html", "course.html"} {
+		assert.NotContains(t, files, name)
+		assert.NotContains(t, files, "zh-CN/"+name)
+	}
+	for _, name := range []string{"workshop_sheet.html", "glossary.html", "mistakes.html"} {
+		assert.Contains(t, files, name)
+		assert.Contains(t, files, "zh-CN/"+name)
+	}
+}
+
+func everyLinkLeads(t *testing.T, files Files) {
+	t.Helper()
+	links := 0
 	for name, content := range files {
 		for _, href := range hrefs.FindAllStringSubmatch(string(content), -1) {
 			to, err := url.PathUnescape(html.UnescapeString(href[1]))
