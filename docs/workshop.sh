@@ -1,6 +1,7 @@
 #!/bin/bash
 # Writes what the groups of the bug hunt get into a folder: of each group its slip, its mistakes in Go
-# without their names, and, from the texts of the course, its listing, in which >> marks its part.
+# without their names, and, from the texts of the course, its listing, in which >> marks its part and each
+# line has a number.
 #
 #	bash docs/workshop.sh FOLDER [TEXTS]
 #
@@ -38,16 +39,17 @@ alibaba() { # NUMBER: one of its three listings, whose lines are numbered
 }
 class() { sed -n '/^public class ZooKeeperLock/,/^}/p' 51cto.txt; }
 code() { sed -n '/^### 代码实现/,/^### 总结/p' lenshood.txt; }
+number() { awk '{ mark = sub(/^>> /, "") ? ">> " : ""; print mark NR ". " $0 }'; }
 
 alibaba 1 | sed '7,17s/^/>> /; 70,79s/^/>> /' >"$papers/1-listing.txt"
 alibaba 1 | sed '19,68s/^/>> /' >"$papers/2-listing.txt"
 { alibaba 2 | sed 's/^/>> /'; alibaba 1 | sed -n '55s/path/node/; 40,68p'; } >"$papers/3-listing.txt"
 alibaba 3 | sed '5s/^/>> /; 20,54s/^/>> /; 92,106s/^/>> /' >"$papers/4-listing.txt"
-class | sed '/boolean tryLock/,/^    }/s/^/>> /; /void unlock/,/^    }/s/^/>> /' >"$papers/5-listing.txt"
-class | sed '/boolean waitOtherLock/,/^    }/s/^/>> /; /void process/,/^    }/s/^/>> /' >"$papers/6-listing.txt"
-code | sed '/^void acquire/,/^}/s/^/>> /; /^String get/,/^}/s/^/>> /' >"$papers/7-listing.txt"
+class | sed '/boolean tryLock/,/^    }/s/^/>> /; /void unlock/,/^    }/s/^/>> /' | number >"$papers/5-listing.txt"
+class | sed '/boolean waitOtherLock/,/^    }/s/^/>> /; /void process/,/^    }/s/^/>> /' | number >"$papers/6-listing.txt"
+code | sed '/^void acquire/,/^}/s/^/>> /; /^String get/,/^}/s/^/>> /' | number >"$papers/7-listing.txt"
 code | sed -e '/class LockWatcher/,/^}/s/^/>> /; /^private List.*getAllSortedPaths/,/^}/s/^/>> /' \
-	-e '/void unlock/,/^}/s/^/>> /' >"$papers/8-listing.txt"
+	-e '/void unlock/,/^}/s/^/>> /' | number >"$papers/8-listing.txt"
 {
 	sed -n '/分布式锁原理$/,/^4\./p' lenshood.txt
 	sed -n '/^### 判断读写顺序/,/^### 释放锁/p; /改进方案/,$p' mxjuly.txt
