@@ -216,7 +216,7 @@ func TestOnlyATokenStopsTheLateWriteOfAPausedHolder(t *testing.T) {
 	}
 }
 
-// Znode is the path of the holder's own znode. docs/limits.md shows this method to callers that need it.
+// Znode is the path of the holder's own znode, for the multi of holder.md.
 func (h *Hold) Znode() string {
 	return h.mine.node
 }
@@ -270,7 +270,7 @@ func TestACheckOfTheHoldersZnodeStopsTheLateWrite(t *testing.T) {
 			kept, _, err := z.Observer().Get(order)
 			require.NoError(t, err)
 			require.Equal(t, c.keeps, string(kept), "what the znode keeps")
-			chapter.SaysIn(t, "../docs/limits.md", "%s, by a holder whose session has ended: error %v; afterwards the znode has %q",
+			chapter.SaysIn(t, "holder.md", "%s, by a holder whose session has ended: error %v; afterwards the znode has %q",
 				c.name, c.late, kept)
 			second.Release()
 		})

@@ -1,11 +1,14 @@
 package peers
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +31,7 @@ const (
 	tokenInEachRow = iota
 	tokenOfTheLock
 	whoMayShip
-	tokenBeforeARead // which the page tells by what it replaces
+	tokenBeforeARead // which is that of the lock, with a read in place of its write
 )
 
 // An orders is a database of two orders, in a file, and each statement is run by a process
@@ -50,7 +53,6 @@ func newOrders(t *testing.T, z *zktest.Zoo) *orders {
 	}
 	require.Len(t, db.statements, 3, "statements on the page")
 	const write, read = "UPDATE orders SET state = :state", "SELECT state FROM orders"
-	require.Contains(t, string(page), "with `"+read+"` in place of `"+write+"`")
 	db.statements = append(db.statements, strings.Replace(db.statements[tokenOfTheLock], write, read, 1))
 	db.run(`CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT, token INTEGER NOT NULL DEFAULT 0, shipper TEXT);
 		INSERT INTO orders (id, state) VALUES (1, 'new'), (2, 'new'), (17, 'open');
@@ -170,62 +172,201 @@ func TestATokenForEachLockAndNotForEachRow(t *testing.T) {
 		db.writes(tokenOfTheLock, late, 2, "late"))
 	require.Equal(t, read, db.state(2), "what the new holder has read is still there")
 	require.Empty(t, db.does(tokenBeforeARead, late, 2, "", ""), "the late holder reads: rows")
+
+	db = newOrders(t, z)
+	require.Equal(t, "accepted", db.writes(tokenOfTheLock, late, 2, "late"), "before the new holder sends its token")
+	require.Equal(t, "late", db.does(tokenBeforeARead, next, 2, "", ""), "what the new holder reads")
 }
 
-var errLate = errors.New("a later holder has written")
+var errLate = errors.New("a later holder has sent its token")
 
-// ship takes the lock and writes that an order is shipped, by the page's first statement.
-func ship(ctx context.Context, lock *reentrant.Lock, db *sql.DB, update string, id int) error {
+// planOnce holds the lock from the read to the write.
+func planOnce(ctx context.Context, lock *reentrant.Lock, db *sql.DB) (err error) {
 	hold, err := lock.Lock(ctx)
 	if err != nil {
 		return err
 	}
-	defer hold.Unlock()
-	token := hold.Token()
-	result, err := db.Exec(update, sql.Named("state", "shipped"), sql.Named("id", id), sql.Named("token", token))
+	defer func() { err = errors.Join(err, hold.Unlock()) }()
+
+	var orders []int
+	err = inTransaction(ctx, db, hold.Token(), func(tx *sql.Tx) (err error) {
+		orders, err = openOrders(ctx, tx)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	if rows, err := result.RowsAffected(); err != nil || rows == 0 {
-		return errors.Join(err, errLate)
-	}
-	return nil
+	plan := planTrucks(orders) // twenty minutes, in no transaction
+	return inTransaction(ctx, db, hold.Token(), func(tx *sql.Tx) error {
+		return writePlan(ctx, tx, plan)
+	})
 }
 
-// The page's Go writes, and learns from the number of rows that a later holder has written.
+// inTransaction sends the token, and then reads or writes.
+func inTransaction(ctx context.Context, db *sql.DB, token int64, work func(*sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // after Commit this does nothing
+
+	result, err := tx.ExecContext(ctx, `UPDATE locks SET token = :token
+		WHERE name = 'orders' AND token <= :token`, sql.Named("token", token))
+	if err != nil {
+		return err
+	}
+	rows, err := result.RowsAffected()
+	if err != nil {
+		return err
+	}
+	if rows == 0 {
+		return errLate
+	}
+	if err := work(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+func openOrders(ctx context.Context, tx *sql.Tx) (ids []int, err error) {
+	rows, err := tx.QueryContext(ctx, "SELECT id FROM orders WHERE state = 'open' ORDER BY id")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}
+
+// planTrucks is the long work. A test says what happens meanwhile.
+var planTrucks func(orders []int) (plan string)
+
+func writePlan(ctx context.Context, tx *sql.Tx, plan string) error {
+	_, err := tx.ExecContext(ctx, "UPDATE plans SET trucks = :trucks", sql.Named("trucks", plan))
+	return err
+}
+
+// The page's Go sends its token before it reads, and again before it writes. So a late write arrives before the read,
+// or it is refused; and the holder that is late itself neither reads nor writes.
 func TestTheGoOfThePageSendsTheToken(t *testing.T) {
 	z := needsSQLite(t)
-	db := newOrders(t, z)
-	throughGo := sql.OpenDB(shell{db})
-	defer throughGo.Close()
+	orders := newOrders(t, z)
+	orders.run("CREATE TABLE plans (trucks TEXT); INSERT INTO plans VALUES ('none');")
+	plan := func() string { return orders.run("SELECT trucks FROM plans;") }
+	db := sql.OpenDB(shell{orders})
+	defer db.Close()
 	session, err := reentrant.Open(zktest.Servers(), 10*time.Second)
 	require.NoError(t, err)
 	defer session.Close()
 	lock := reentrant.New(session, z.Root+"/orders")
 
-	require.NoError(t, ship(z.Ctx, lock, throughGo, db.statements[tokenInEachRow], 17))
-	require.Equal(t, "shipped", db.state(17))
-	require.NotEqual(t, "0", db.run("SELECT token FROM orders WHERE id = 17;"), "the token that the row keeps")
+	cancels := func(id int) func(tx *sql.Tx) error {
+		return func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(z.Ctx, "UPDATE orders SET state = 'cancelled' WHERE id = :id", sql.Named("id", id))
+			return err
+		}
+	}
+	orders.run("UPDATE orders SET state = 'open';")
+	require.NoError(t, inTransaction(z.Ctx, db, 1, cancels(1)), "the late write, before the holder's token")
+	planTrucks = func(open []int) string {
+		require.Equal(t, []int{2, 17}, open, "the holder has read the late write")
+		require.ErrorIs(t, inTransaction(z.Ctx, db, 1, cancels(2)), errLate, "the late write, after the holder's token")
+		require.Equal(t, "open", orders.state(2))
+		return "orders 2 and 17"
+	}
+	require.NoError(t, planOnce(z.Ctx, lock, db))
+	require.Equal(t, "orders 2 and 17", plan())
 
-	db.run("UPDATE orders SET state = 'cancelled', token = 9223372036854775807 WHERE id = 17;")
-	require.ErrorIs(t, ship(z.Ctx, lock, throughGo, db.statements[tokenInEachRow], 17), errLate)
-	require.Equal(t, "cancelled", db.state(17), "what the later holder has written")
+	const later = "UPDATE locks SET token = 9223372036854775807; UPDATE plans SET trucks = 'those of the later holder';"
+	planTrucks = func([]int) string {
+		orders.run(later)
+		return "old"
+	}
+	require.ErrorIs(t, planOnce(z.Ctx, lock, db), errLate, "a later holder has written while this one worked")
+	require.Equal(t, "those of the later holder", plan())
+	planTrucks = func([]int) string { t.Error("the holder is late, and has read"); return "" }
+	require.ErrorIs(t, planOnce(z.Ctx, lock, db), errLate, "a later holder has written before this one read")
+
+	hold, err := lock.TryLock(z.Ctx)
+	require.NoError(t, err, "each has unlocked")
+	require.NoError(t, hold.Unlock())
 }
 
-// A shell lets database/sql run a statement in SQLite's shell.
+// A shell lets database/sql use SQLite's shell: each connection is a process.
 type shell struct{ db *orders }
 
-func (s shell) Connect(context.Context) (driver.Conn, error) { return s, nil }
-func (s shell) Driver() driver.Driver                        { return nil }
-func (s shell) Prepare(string) (driver.Stmt, error)          { return nil, errors.ErrUnsupported }
-func (s shell) Begin() (driver.Tx, error)                    { return nil, errors.ErrUnsupported }
-func (s shell) Close() error                                 { return nil }
+func (s shell) Driver() driver.Driver { return nil }
 
-func (s shell) ExecContext(_ context.Context, statement string, args []driver.NamedValue) (driver.Result, error) {
-	var parameters string
-	for _, arg := range args {
-		parameters += fmt.Sprintf(".parameter set :%s \"'%v'\"\n", arg.Name, arg.Value)
+func (s shell) Connect(context.Context) (driver.Conn, error) {
+	cmd := exec.CommandContext(s.db.ctx, "sqlite3", "-batch", "-bail", s.db.file)
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		return nil, err
 	}
-	rows, err := strconv.ParseInt(s.db.run(parameters+statement+"SELECT changes();"), 10, 64)
+	return &connection{cmd, in, bufio.NewScanner(out)}, nil
+}
+
+type connection struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Scanner
+}
+
+func (c *connection) Prepare(string) (driver.Stmt, error) { return nil, errors.ErrUnsupported }
+func (c *connection) Begin() (driver.Tx, error)           { _, err := c.run("BEGIN", nil); return c, err }
+func (c *connection) Commit() error                       { _, err := c.run("COMMIT", nil); return err }
+func (c *connection) Rollback() error                     { _, err := c.run("ROLLBACK", nil); return err }
+func (c *connection) Close() error                        { return errors.Join(c.in.Close(), c.cmd.Wait()) }
+
+// run returns the lines that a statement prints.
+func (c *connection) run(statement string, args []driver.NamedValue) (lines []string, err error) {
+	const end = "-- end"
+	for _, arg := range args {
+		fmt.Fprintf(c.in, ".parameter set :%s \"'%v'\"\n", arg.Name, arg.Value)
+	}
+	if _, err := fmt.Fprintf(c.in, "%s;\n.print %q\n", statement, end); err != nil {
+		return nil, err
+	}
+	for c.out.Scan() {
+		if c.out.Text() == end {
+			return lines, nil
+		}
+		lines = append(lines, c.out.Text())
+	}
+	return nil, fmt.Errorf("%s: SQLite's shell has ended: %w", statement, cmp.Or(c.out.Err(), io.EOF))
+}
+
+func (c *connection) ExecContext(_ context.Context, statement string, args []driver.NamedValue) (driver.Result, error) {
+	lines, err := c.run(statement+"; SELECT changes()", args)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := strconv.ParseInt(strings.Join(lines, ""), 10, 64)
 	return driver.RowsAffected(rows), err
+}
+
+func (c *connection) QueryContext(_ context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	lines, err := c.run(query, args)
+	return &column{lines}, err
+}
+
+// A column is a result of one column.
+type column struct{ values []string }
+
+func (c *column) Columns() []string { return []string{"value"} }
+func (c *column) Close() error      { return nil }
+
+func (c *column) Next(row []driver.Value) error {
+	if len(c.values) == 0 {
+		return io.EOF
+	}
+	row[0], c.values = c.values[0], c.values[1:]
+	return nil
 }
