@@ -263,6 +263,7 @@ func TestTheReadDecidesWhatAWatchTells(t *testing.T) {
 	columns := []struct{ before, change []step }{
 		{[]step{makes}, []step{makesChild, losesChild}},
 		{[]step{makes, makesChild}, []step{losesChild, makesChild}},
+		{[]step{makes}, []step{sets, sets}},
 		{[]step{makes}, []step{deletes, makes, deletes}},
 		{nil, []step{makes, deletes, makes}},
 	}
