@@ -290,13 +290,14 @@ func oneIsTold(c *chapter) {
 	b := c.client("is not the first: it watches lock-0000000000", "ben")
 	last := c.client("is not the first: it watches lock-0000000001", "cleo")
 	b.enter() // before it holds: that counts for nothing
-	a.signal(syscall.SIGQUIT)
-	b.says("holds the lock")
-	require.NotContains(c, last.String(), "got a notification")
-	b.keys.Close()
-	b.says("released the lock")
-	b.ends(0)
+	b.signal(syscall.SIGQUIT)
 	last.says("got a notification: lock-0000000001 was deleted")
+	last.says("is not the first: it watches lock-0000000000")
+	require.NotContains(c, a.String(), "got a notification")
+	a.keys.Close()
+	a.says("released the lock")
+	a.ends(0)
+	last.says("holds the lock")
 }
 
 func pausedHolderIsTold(c *chapter) {
