@@ -324,8 +324,12 @@ func (s *Story) unlocksALostHold(c *zktest.Member) {
 // endsBeforeItsSession checks that Close of a Session ends its holds before it ends the session: the servers give the
 // lock to another client then. The request that ends it is held back. A Lock of C that waits must return.
 func (s *Story) endsBeforeItsSession(c *zktest.Member) {
-	held, waiting := c.Acquire(), c.Start()
-	s.mustWait(waiting, waiting.StillWaits(), "called Lock in another goroutine")
+	held := c.Acquire()
+	var waiting *zktest.Turn
+	if s.subject.reads == nil { // a second reader would not have to wait
+		waiting = c.Start()
+		s.mustWait(waiting, waiting.StillWaits(), "called Lock in another goroutine")
+	}
 	last := c.Tap.HoldRequest(wiretap.Close, 1)
 	closed := s.Go(c.Client, func(context.Context) error {
 		c.Session.Close()
@@ -338,6 +342,9 @@ func (s *Story) endsBeforeItsSession(c *zktest.Member) {
 		"its work goes on")
 	s.saysItIsLost(held.Context(), "C's Session is closed")
 	s.FailsIf(closed.Err() != nil, "C's Session was closed: %v", closed.Err())
+	if waiting == nil {
+		return
+	}
 	s.FailsIf(!s.Soon(waiting.Returned), "C's Session is closed, and a Lock of C that waited does not return")
 	s.FailsIf(waiting.Err() == nil, "C's Session is closed, and a Lock of C that waited got the lock")
 }
