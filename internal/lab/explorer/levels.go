@@ -23,15 +23,16 @@ var hunts = []Level{
 		Learn: text("The server had ended {X}'s session, and deleted its znode. "+
 			"{X} did not know. The repair: without a connection, a client does not hold the lock.",
 			"服务器结束了 {X} 的会话，删掉了它的节点，而 {X} 并不知道。修法：连接一断，客户端就不再持有锁。"),
-		Met: []lang.Text{text("a session ends, and its client does not know → no connection, no lock",
-			"会话结束了，客户端却不知道 → 连接一断，就不再持有锁")},
+		Met: []lang.Text{text("a message is lost → ask again, and look for one's own znode first",
+			"消息丢了 → 再问一次，并且先找自己的节点")},
+		Shows: []int{1, 2},
 		Hint:  text("A client's session can end while the client still runs.", "客户端还在运行，它的会话也可能已经结束。"),
 		Goals: anyOf(explore.Gravest[:3]...),
 	},
 	{
 		Key: "W23", Title: text("a blog's lock", "博客里的锁"), Coins: 1, Beside: "4", Other: recipe,
 		Asks: text("The mistake in this lock was published in a blog article (lenshood, 2020). "+
-			"The rest is the recipe, beside it. One difference: what Lock returns to a client that waited. "+
+			"Otherwise it is the recipe, shown on the right. One difference: what Lock returns to a client that waited. "+
 			"Can you make both hold it, where the recipe would not?",
 			"这把锁的错误来自一篇公开的博客文章（lenshood，2020 年）。"+
 				"它和旁边的官方做法只有一处不同：客户端等待之后，Lock 返回什么。"+
@@ -41,13 +42,14 @@ var hunts = []Level{
 			"{X} 放弃等待，删掉了自己的节点，但 Lock 返回时没有报错，于是 {X} 以为自己持有锁。修法：像旁边的官方做法那样，返回错误。"),
 		Met: []lang.Text{text("a client gives up, and Lock returns no error → return it",
 			"客户端放弃等待，Lock 却不报错 → 返回错误")},
+		Shows: []int{0},
 		Hint:  text("A client that waits can stop waiting.", "正在等待的客户端，也可以不再等下去。"),
 		Goals: []Goal{{Kind: explore.TwoInside, Faults: []string{"give-up"}}},
 	},
 	{
 		Key: "W19", Title: text("51CTO's lock", "51CTO 上的锁"), Coins: 1, Beside: "4", Other: recipe,
 		Asks: text("This mistake is from an article on 51CTO, a site for programmers. "+
-			"The rest is the recipe, beside it. One difference: how a client looks for the znode before its own. "+
+			"Otherwise it is the recipe, shown on the right. One difference: how a client looks for the znode before its own. "+
 			"Again: can you make both hold it, where the recipe would not?",
 			"这个错误来自 51CTO 上的一篇文章。"+
 				"这把锁和旁边的官方做法也只有一处不同：客户端怎样找自己前面的节点。"+
@@ -59,6 +61,7 @@ var hunts = []Level{
 				"这把锁就当作轮到 {X} 了。修法：像旁边的官方做法那样，返回错误。"),
 		Met: []lang.Text{text("a list fails, and Lock goes on → return the error",
 			"没能列出队列，Lock 却照样往下走 → 返回错误")},
+		Shows: []int{0},
 		Hint:  text("A client may fail to learn who is before it.", "客户端可能没能得知谁排在自己前面。"),
 		Goals: []Goal{{Kind: explore.TwoInside, Faults: []string{"lose-reply getChildren"}}},
 	},
@@ -71,17 +74,14 @@ var hunts = []Level{
 			"before its session ended. The repair, beside it: Lock returns a hold, which ends with the connection.",
 			"第 1 关的走法在这里照样能赢：{X} 的 Lock 早已返回，会话后来才结束，再问也没有用。"+
 				"修法见旁边：Lock 返回一个 hold，连接一断，hold 就结束。"),
-		Met: []lang.Text{
-			text("a message is lost → ask again, and look for one's own znode first",
-				"消息丢了 → 再问一次，并且先找自己的节点"),
-			text("Lock has returned, then the session ends → return a hold, which can end",
-				"Lock 返回之后会话才结束 → 返回一个会结束的 hold"),
-		},
+		Met: []lang.Text{text("a session ends after Lock has returned → connection lost, the hold ends",
+			"Lock 返回之后会话结束 → 连接断开，hold 就结束")},
+		Shows: []int{0},
 		Hint:  text("A request or a reply need not be lost. What else can the coin buy?", "不一定要丢失请求或响应。红币还能用在哪里？"),
 		Goals: anyOf(explore.Gravest[:3]...),
 	},
 	{
-		Key: "5", Title: repaired, Coins: 1,
+		Key: "5", Title: repaired, Coins: 1, Beside: "4", Other: recipe,
 		Asks: text("With two clients and one fault, nobody has broken this one. Can you?",
 			"两个客户端，一次故障：还没有人攻破过这一把。你能吗？"),
 		Goals: anyOf(explore.Gravest[:3]...),

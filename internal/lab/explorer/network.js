@@ -43,7 +43,7 @@ function request({ op, on, sets }) {
 const deeds = () => ({
   pass: say("it reaches the server", "到达服务器"), unlock: say("calls Unlock", "调用 Unlock"),
   "lose-request": say("request lost", "请求丢失"), "lose-reply": say("reply lost", "响应丢失"),
-  crash: say("crashes", "崩溃"), expire: say("its session expires", "会话过期"), "give-up": say("gives up", "放弃等待"),
+  crash: say("crashes", "崩溃"), expire: say("cut off: session ends", "失联：会话结束"), "give-up": say("gives up", "放弃等待"),
 });
 
 // asked says what a press on a chip that is turned would do. Nothing is lost before it.
@@ -60,6 +60,9 @@ function ended(path, client) {
   const isDone = states.some((state) => state === "holds" || state === "reads") && !states.some((state) => state.startsWith("told"));
   return isDone ? say("is done", "完成了") : say("got an error", "得到错误");
 }
+// isCut reports whether the session of a client ended, and the client has not asked the server for anything since.
+const isCut = (s) => s.expired && !s.op && (s.state === "holds" || s.state === "reads" || s.state.startsWith("told"));
+const connectionLost = () => say("connection lost", "连接断开");
 // stateOf says what is drawn over a client. A client that holds the lock, but not by its znode, only believes it.
 function stateOf(g, point, client, path) {
   const s = g.stand(point, client), isRight = !s.expired && g.isServed(point, client);
@@ -70,6 +73,7 @@ function stateOf(g, point, client, path) {
   if (s.state === "waits" && s.op === "delete") return [say("got an error, cleans up", "出错了，正在清理"), "soft"];
   if (s.state === "waits") return s.op ? [say("wants the lock", "想要锁"), "soft"] : [say("waits", "等待"), "soft"];
   if (s.state === "releases") return [say("releases", "释放中"), "soft"];
+  if (isCut(s) && s.state.startsWith("told")) return [say("so it stops", "所以停手"), "soft"];
   if (s.state.startsWith("told")) return [say("knows that it lost it", "知道丢了锁"), "soft"];
   if (s.state === "got an error") return [say("got an error", "得到错误"), "soft"];
   return [ended(path, client), "soft"];
@@ -81,7 +85,8 @@ const choicesIn = (n) => count(n, "1 choice", "choices", "次选择");
 // described says what has followed from a choice.
 function described(m) {
   const said = [];
-  if (m.deed !== "pass") said.push(`${nameOf(m.client)}${say(": ", "：")}${m.deed.startsWith("lose") ? request(m) + say(": ", "：") : ""}${deeds()[m.deed]}`);
+  if (m.deed === "expire") said.push(say(`${nameOf(m.client)} is cut off: its session ends`, `${nameOf(m.client)} 失联：它的会话结束`));
+  else if (m.deed !== "pass") said.push(`${nameOf(m.client)}${say(": ", "：")}${m.deed.startsWith("lose") ? request(m) + say(": ", "：") : ""}${deeds()[m.deed]}`);
   const deleted = isFault(m) ? endsWith(m) : [];
   if (deleted.length) said.push(say(`The server deletes ${deleted.join(" ")}`, `服务器删除 ${deleted.join(" ")}`));
   const whose = nameOf(m.client);
@@ -90,8 +95,8 @@ function described(m) {
   for (const [client, kind, op, on, err, names, isLost] of m.came) {
     const who = nameOf(client), n = on && number(on);
     if (kind === "state") {
-      const s = { holds: say(`${who} holds the lock`, `${who} 持有锁`), idle: `${who} ${ended(mine(), client)}`, "got an error": say(`${who} got an error`, `${who} 得到错误`) }[op];
-      if (s || op.startsWith("told")) said.push(s ?? say(`${who} learns that it lost the lock`, `${who} 得知自己丢了锁`));
+      const s = { holds: game.isServed(m.to, client) ? say(`${who} holds the lock`, `${who} 持有锁`) : say(`${who} believes that it holds the lock`, `${who} 以为自己持有锁`), idle: `${who} ${ended(mine(), client)}`, "got an error": say(`${who} got an error`, `${who} 得到错误`) }[op];
+      if (s || op.startsWith("told")) said.push(s ?? say(`${who}'s connection is lost, so ${who} stops`, `${who} 的连接断开，所以停手`));
     } else if (kind === "notification") {
       said.push(op === "deleted" ? say(`${who} is notified: ${n} is gone`, `${who} 收到通知：${n} 没了`) : say(`${who} is notified: the queue has changed`, `${who} 收到通知：队列变了`));
     } else if (kind === "reply" && isLost) {
@@ -143,10 +148,12 @@ const press = (key, name, inside, more = "") => `<g role="button" tabindex="0" d
 // A plan says where things stand on a board.
 function plan(svg, n) {
   const isSmall = svg.id === "second", { width, height } = svg.getBoundingClientRect();
-  const p = isSmall ? { client: 62, r: 22, chip: 112, server: 136, znode: 166, h: 204, apart: 84 }
-    : { client: 108, r: 34, chip: 195, server: 250, znode: 288, h: 332, apart: 100 };
-  const isNarrow = width < 560, w = Math.max(isSmall ? 130 * n : 192 * n, isNarrow ? 390 : p.h * width / height);
-  return { ...p, w, isSmall, x: (c) => w * (c + 0.5) / n, znodes: (all) => all.map((z, k) => ({ ...z, x: w / 2 + (k - (all.length - 1) / 2) * p.apart })) };
+  const isNarrow = width < 560; // there the menu is as large as fingers need it
+  const p = isSmall ? { client: 70, r: 22, line: 17, chip: 118, server: 142, znode: 170, h: 206, apart: 84 }
+    : isNarrow ? { client: 108, r: 34, line: 20, chip: 220, server: 298, znode: 336, h: 380, apart: 100 }
+    : { client: 108, r: 34, line: 20, chip: 195, server: 250, znode: 288, h: 332, apart: 100 };
+  const w = Math.max(isSmall ? 130 * n : 192 * n, isNarrow ? 390 : p.h * width / height);
+  return { ...p, w, isSmall, isNarrow, x: (c) => w * (c + 0.5) / n, znodes: (all) => all.map((z, k) => ({ ...z, x: w / 2 + (k - (all.length - 1) / 2) * p.apart })) };
 }
 
 function draw(svg, g, point, path) {
@@ -173,9 +180,9 @@ function queue(p, g, point, done = point) {
   if (!p.isSmall) out.push(words(22, p.h - 20, "ZooKeeper", "text-anchor:start", "small"));
   if (!zs.length) out.push(words(p.w / 2, p.znode, say("the lock's queue: no znode", "锁的队列：没有节点"), "", "small"));
   for (let c = 0; c < n; c++) {
-    const x = p.x(c), s = g.stand(point, c);
+    const x = p.x(c), s = g.stand(point, c), after = g.stand(done, c);
     const isWritten = p.isSmall && s.op; // the small board has the request where the wire is
-    out.push(`<path d="M${x} ${p.client + p.r}V${isWritten ? `${p.chip - 12}M${x} ${p.chip + 12}V` : ""}${p.server}" class="wire" ${s.state === "crashed" ? 'stroke-dasharray="3 9"' : ""}/>`);
+    out.push(`<path d="M${x} ${p.client + p.r}V${isWritten ? `${p.chip - 12}M${x} ${p.chip + 12}V` : ""}${p.server}" class="wire" ${after.state === "crashed" || isCut(after) ? 'stroke-dasharray="3 9"' : ""}/>`);
     for (const on of s.state === "waits" && !s.gaveUp ? s.watches : []) {
       const watched = zs.find((z) => z.name === on), z = watched ?? { x: p.w / 2 };
       if (!watched && on !== ".") continue; // it has fired
@@ -210,7 +217,8 @@ function client(p, g, point, c, read, path) {
     (s.state === "crashed" ? `<path d="M${x - 18} ${y - 18}l36 36m0 -36l-36 36" class="cross"/>` : "");
   const label = `${say("client ", "客户端 ")}${nameOf(c)}${say(", ", "，")}${state}${say(": what can happen to it", "：它可能遇到什么")}`;
   const out = [faults.length ? press(`client-${c}`, label, circle, `aria-expanded="${menu === c}"`) : circle, words(x, y - p.r - 14, state, `fill:var(--${colour})`)];
-  if (s.expired && !p.isSmall) out.push(words(x, y - p.r - 34, say("session expired", "会话已过期"), "fill:var(--bad)", "small"));
+  if (isCut(s)) out.push(words(x, y - p.r - 14 - p.line, connectionLost(), "fill:var(--bad)", "small"));
+  else if (s.expired && !p.isSmall) out.push(words(x, y - p.r - 14 - p.line, say("session ended", "会话已结束"), "fill:var(--bad)", "small"));
   if (p.isSmall) out.push(s.op ? words(x, p.chip, request(s), "", "small wait") : "");
   else if (read && menu !== c) out.push(box(x, y + 53, 128, 22, "", 3), words(x, y + 53, say("has read: ", "读到：") + (read.join(" ") || say("nobody", "没有人")), "", "small"));
   return out.join("");
@@ -230,13 +238,13 @@ const facing = (c) => sides(c)[(turned[c] ?? 0) % sides(c).length];
 // following returns what a chip shows when it is turned once more.
 const following = (c) => sides(c)[((turned[c] ?? 0) + 1) % sides(c).length];
 
-const MENU = { high: 30, apart: 34 }; // three fit between a client and the server
+const MENU = { high: 30, apart: 34 }, TOUCHED = { high: 46, apart: 51 }; // three fit between a client and the server
 
 function chips(p, c, point) {
   const x = p.x(c), y = p.chip, who = nameOf(c) + say(": ", "：");
   if (menu === c) {
-    const all = happens(c), row = (k) => y + (k - (all.length - 1) / 2) * MENU.apart;
-    return all.map((m, k) => press(`go-${c}-${m.deed}`, who + deeds()[m.deed], box(x, row(k), 176, MENU.high, "fill:var(--bad);stroke:var(--bad)", MENU.high / 2) + words(x, row(k), deeds()[m.deed], "fill:var(--paper)"))).join("");
+    const all = happens(c), { high, apart } = p.isNarrow ? TOUCHED : MENU, row = (k) => y + (k - (all.length - 1) / 2) * apart;
+    return all.map((m, k) => press(`go-${c}-${m.deed}`, who + deeds()[m.deed], box(x, row(k), 186, high, "fill:var(--bad);stroke:var(--bad)", high / 2) + words(x, row(k), deeds()[m.deed], "fill:var(--paper);font-size:14px"))).join("");
   }
   const all = sides(c), m = facing(c);
   if (m === undefined) return "";
@@ -316,7 +324,10 @@ async function carriesOut(svg, g, m, point, then) {
 async function animate(svg, g, m, point, then) {
   const p = svg.plan, isWrite = !READS.includes(m.op);
   const arrives = m.deed === "pass" || m.deed === "lose-reply";
-  if (["crash", "expire"].includes(m.deed)) await carriesOut(svg, g, m, point, then);
+  if (["crash", "expire"].includes(m.deed)) {
+    svg.querySelectorAll(".wire")[m.client].setAttribute("stroke-dasharray", "3 9"); // the server hears nothing any more
+    await carriesOut(svg, g, m, point, then);
+  }
   const first = [...m.came.filter((e) => e[0] === m.client), ...m.came.filter((e) => e[0] !== m.client)];
   for (const [c, kind, op, on, err, names, isLost] of first) {
     if (then !== halts) return;
@@ -342,7 +353,8 @@ function second() {
   const other = games[level.beside];
   if (!other) return null;
   const answers = beside(game, mine(), other), moved = answers.flatMap((a) => a.moves), now = answers.at(-1)?.to ?? 0;
-  if (moves().length) return { other, now, moved, isAhead: answers.at(-1)?.moves.length > 1 };
+  const isBroken = other.end(now)?.wrong.length > 0;
+  if (moves().length && !isBroken) return { other, now, moved, isAhead: answers.at(-1)?.moves.length > 1 };
   const more = rest(other, now), last = more.at(-1)?.to ?? now, end = other.end(last);
   return isTooMany(game, here()) ? { other, now, moved, end } : { other, now: last, moved: [...moved, ...more], end };
 }
@@ -355,10 +367,16 @@ const best = (key = level.key) => JSON.parse(store.get("zklock-network-" + key) 
 const keyOf = (goal) => level.goals.indexOf(goal);
 // isSound reports whether nobody can win, whatever he chooses.
 const isSound = () => level.goals.every((goal) => !least(goal).length);
+const RUNS = 3; // so many different ones, and a lock that nobody breaks says what it is
+const ran = () => best().ran ?? [];
 const isWon = (won) => won.includes(level.goals[0]) || Boolean(best()[0]); // now, or before
 
 function show(focus) {
   const isOver = !moves().length, end = isOver ? game.end(here()) : null;
+  if (isOver && !shown && isSound() && !best().played) {
+    const ends = spells(mine());
+    if (!ran().includes(ends)) store.set("zklock-network-" + level.key, JSON.stringify({ ran: [...ran(), ends] }));
+  }
   const won = level.goals.filter((goal) => reaches(goal, game, mine(), games[level.beside]));
   if (won.length && !shown) {
     const known = best();
@@ -373,21 +391,24 @@ function show(focus) {
   if (!hasPulsed && !shown) at("board").querySelector(".chip")?.classList.add("pulses");
   hasPulsed = true;
   at("board").classList.toggle("win", Boolean(end?.wrong.length));
-  const all = left(), lost = isOver || shown ? [] : all.filter((goal) => !onward(goal));
-  showVerdict(isOver, end, won, all, lost);
+  const all = left(), isSafe = !isOver && !shown && all.length > 0 && !game.goesWrong(here());
+  const lost = isOver || shown ? [] : isSafe ? level.goals : all.filter((goal) => !onward(goal));
+  showVerdict(isOver, end, won, all, lost, isSafe);
   if (two && late !== halts) showSecond(two);
   at("beads").replaceChildren(...path.map(bead));
   at("give-up").textContent = isWon(won) ? say("Show me", "演示") : say("Give up?", "放弃？");
   at("way").textContent = at("give").open && !isOver ? waysFromHere(all) : "";
   at("undo").disabled = at("again").disabled = !played;
-  if (lost.length && lost.length === all.length) at("how").textContent = say("Take a choice back.", "撤回一步吧。");
+  if (isSafe || lost.length && lost.length === all.length) at("how").textContent = say("Take a choice back.", "撤回一步吧。");
   else showHow();
   at("note").textContent = say(level.note);
   at("link").hidden = !end?.wrong.length || shown?.from === LINK;
   const following = data.levels[data.levels.indexOf(level) + 1];
   at("next").hidden = !following || !isWon(won);
-  const isFinale = isSound() && (hasGivenUp || isOver || Boolean(best().played));
+  const isFinale = isSound() && (hasGivenUp || ran().length >= RUNS || Boolean(best().played));
   if (isFinale && !shown) store.set("zklock-network-" + level.key, JSON.stringify({ played: 1 }));
+  at("every").hidden = !isSound() || isFinale || !isOver;
+  at("every").textContent = say(`Show all ${figure(columnsOf(game))}`, `看全部 ${figure(columnsOf(game))} 种`);
   showFinale(isFinale);
   showGoals(lost, isFinale || hasGivenUp || isWon(won));
   const asksNext = shown?.from === LINK ? say("Your turn: ", "轮到你了：") : say("Next: ", "下一把：");
@@ -397,24 +418,25 @@ function show(focus) {
     : say(`Hunt on: ${count(all.length, "1 goal", "goals", "")} left`, `继续找：还剩 ${all.length} 个目标`);
   at("hunt").className = at("next").hidden ? "main" : "";
   showLevels();
-  const hasWon = hasGivenUp || Object.keys(best()).length > 0 || won.length > 0;
+  const hasWon = isSound() ? isFinale : hasGivenUp || Object.keys(best()).length > 0 || won.length > 0;
   at("all").hidden = !hasWon;
   if (hasWon) icicle();
-  address(`#${level.key}/${mine().map((m) => nameOf(m.client) + CODES[m.deed]).join("")}`);
+  address(`#${level.key}/${spells(mine())}`);
+  showTerms();
   if (focus) (document.querySelector(`[data-key="${focus}"]`) ?? at("board").querySelector(`[data-key^="${focus.slice(0, 4)}"]`) ?? at("board").querySelector("[data-key^=go]") ?? at("next")).focus({ preventScroll: true });
 }
 
 // showFinale says of a lock that nobody breaks how far that goes, and which mistakes the reader has met on his way.
 function showFinale(isFinale) {
   at("finale").hidden = !isFinale;
-  at("give").hidden = isFinale;
+  at("give").hidden = isSound();
   if (!isFinale) return;
   const all = figure(columnsOf(game)), coins = count(level.coins, "one fault", "faults", "次故障");
   at("sound").textContent = say(`✓ ${all} interleavings of ${game.data.clients} clients with ${level.coins ? coins : "no fault"}: none is wrong.`,
     `✓ ${game.data.clients} 个客户端、${coins}，共 ${all} 种交错次序：没有一种出错。`);
-  const hunted = data.levels.filter((l) => l.met), isMet = (l) => best(l.key)[0];
+  const hunted = data.levels.filter((l) => l.met), isMet = (l) => l.shows.some((k) => best(l.key)[k]);
   at("met-title").hidden = !hunted.length;
-  at("met").replaceChildren(...hunted.flatMap((l) => (isMet(l) ? l.met.map(say) : [say("not broken yet", "还没有攻破")]).map((says) => {
+  at("met").replaceChildren(...hunted.flatMap((l) => (isMet(l) ? l.met.map(say) : [say("not found yet", "还没找到")]).map((says) => {
     const line = document.createElement("li");
     line.className = isMet(l) ? "" : "shown";
     line.textContent = `${isMet(l) ? "✓" : "○"} ${say(l.title)}${say(": ", "：")}${says}`;
@@ -433,7 +455,7 @@ function showLevels() {
   }
 }
 
-function showVerdict(isOver, end, won, all, lost) {
+function showVerdict(isOver, end, won, all, lost, isSafe) {
   const says = at("says"), parts = [];
   const p = (textContent, className = "") =>
     textContent && parts.push(Object.assign(document.createElement("p"), { textContent, className }));
@@ -446,6 +468,7 @@ function showVerdict(isOver, end, won, all, lost) {
   if (!isOver && (played || path.length)) {
     p(played ? described(mine().at(-1)) : say("All taken back.", "全部撤回了。"));
     if (shown && played === shown.count) p(say("This is all. Go on from here, or begin again.", "就到这里。可以接着走，也可以从头开始。"));
+    else if (isSafe) p(say("Nothing goes wrong from here: take a choice back.", "从这里走下去不会出错：撤回一步吧。"), "bad");
     else if (lost.length && lost.length === all.length) {
       p(say(`Out of reach from here: ${names(lost)}.`, `从这里到不了：${names(lost)}。`), "bad");
     } else if (lost.length) {
@@ -468,7 +491,8 @@ function showVerdict(isOver, end, won, all, lost) {
     }
   } else if (isOver) {
     const unspent = coinsLeft() ? say(" The fault is not spent.", "故障还没有用掉。") : "";
-    p(say("This interleaving is right: ", "这种次序是正确的：") + ends + say(".", "。") + unspent + say(" Take choices back, or begin again.", "撤回几步，或者从头开始。"), "right");
+    p(isSound() ? say("It held: ", "它守住了：") + ends + say(".", "。") + unspent + say(" Try another.", "再试一次。")
+      : say("This order of events is right: ", "这种次序是正确的：") + ends + say(".", "。") + unspent + say(" Take choices back, or begin again.", "撤回几步，或者从头开始。"), "right");
   }
   says.replaceChildren(...parts);
 }
@@ -485,6 +509,14 @@ function orphan(end) {
   return why + (isWaited ? say(`, and ${other} waits for it.`, `，而 ${other} 在等它。`) : say(".", "。")) + repair;
 }
 
+// showTerms explains each word of the page from where it first stands on it.
+function showTerms() {
+  const read = ["asks", "board", "says", "second", "all", "finale"].map((id) => at(id)).filter((e) => !e.hidden).map((e) => e.textContent).join(" ");
+  for (const term of document.querySelectorAll("#terms div")) {
+    if (new RegExp(term.dataset[reader === "zh" ? "whenZh" : "when"]).test(read)) term.hidden = false;
+  }
+}
+
 // placed says where the second board is: on a narrow screen, below the first.
 const isNarrow = matchMedia("(max-width: 760px)");
 const placed = ({ en, zh }) => isNarrow.matches ? { en: en.replace("beside it", "below"), zh: zh.replaceAll("旁边", "下面") } : { en, zh };
@@ -493,7 +525,7 @@ function showSecond({ other, now, moved, isAhead, end }) {
   at("beside-title").textContent = say(`The same choices with ${level.other.en}`, `同样的选择，换成${level.other.zh}`);
   draw(at("second"), other, now, moved);
   const [head, more] = !end ? ["", isAhead ? wentAhead() : ""]
-    : end.wrong.length ? [say("This is also wrong here: ", "这里也出错：") +
+    : end.wrong.length ? [(game.end(here())?.wrong.length ? say("This is also wrong here: ", "这里也出错：") : say(`This breaks ${level.other.en}: `, `${level.other.zh}被攻破了：`)) +
       end.wrong.map(kindOf).join(say("; ", "；")) + say(".", "。"), ""]
     : [say(`✓ Played on to the end, ${level.other.en} stays right`, `✓ 走到最后，${level.other.zh}一直正确`),
       (other.moves(now).length ? say(". The drawing shows this moment: ", "。图中是这一刻：") + statesAt(other, now, moved)
@@ -509,7 +541,8 @@ function wentAhead() {
 }
 // statesAt says what the board says of each client.
 const statesAt = (g, point, path) => Array.from({ length: g.data.clients }, (_, c) =>
-  nameOf(c) + " " + stateOf(g, point, c, path)[0].replace("HOLDS", "holds")).join(say("; ", "；"));
+  nameOf(c) + (isCut(g.stand(point, c)) ? say(": ", "：") + connectionLost() + say(", ", "，") : " ") +
+  stateOf(g, point, c, path)[0].replace("HOLDS", "holds")).join(say("; ", "；"));
 
 function bead(m, k) {
   const b = document.createElement("button");
@@ -752,6 +785,12 @@ function begin(key) {
 at("again").onclick = () => begin(level.key);
 at("hunt").onclick = () => { begin(level.key); at("how").scrollIntoView({ block: "nearest" }); };
 at("next").onclick = () => { begin(data.levels[data.levels.indexOf(level) + 1].key); scrollTo(0, 0); };
+at("every").onclick = () => {
+  hasGivenUp = true;
+  show();
+  at("finale").scrollIntoView({ block: "nearest" });
+  at("on")?.focus({ preventScroll: true });
+};
 at("link").onclick = async () => {
   try { await navigator.clipboard.writeText(location.href); } catch { /* the address has it */ }
   at("link").textContent = say("Copied: send it", "已复制：发给别人吧");
@@ -761,14 +800,13 @@ at("give").ontoggle = () => {
   halt();
   const ways = level.goals.filter((goal) => least(goal).length);
   at("hint").textContent = ways.length ? say(level.hint) : "";
-  hasGivenUp ||= !ways.length || !level.hint.en;
+  hasGivenUp ||= !level.hint.en;
   at("answers").replaceChildren(...ways.map((goal) => {
     const b = Object.assign(document.createElement("button"), { type: "button", textContent: say("Show me: ", "演示：") + goalName(goal) });
     b.onclick = () => { hasGivenUp = true; at("how").scrollIntoView({ block: "nearest" }); replay(least(goal)); };
     return b;
   }));
   show();
-  if (at("give").hidden) at("on")?.focus({ preventScroll: true });
 };
 
 // ---- All interleavings, one column each ----
@@ -882,6 +920,8 @@ function icicle() {
 
 // ---- The address ----
 
+// spells writes choices as an address does.
+function spells(choices) { return choices.map((m) => nameOf(m.client) + CODES[m.deed]).join(""); }
 // spelled returns the choices that an address spells.
 function spelled(code) {
   const whole = [];

@@ -50,6 +50,7 @@ type Level struct {
 	Hint   lang.Text   `json:"hint"`   // said before the answer
 	Note   lang.Text   `json:"note"`   // said beside the goals
 	Met    []lang.Text `json:"met"`    // what goes wrong, and what repairs it: said at the end of the last level
+	Shows  []int       `json:"shows"`  // the goals that show this: one of them is enough
 	Coins  int         `json:"coins"`  // so many faults may happen
 	Goals  []Goal      `json:"goals"`  // the first is what the level asks for
 	Beside string      `json:"beside"` // the game of a lock on which the same choices are played; "": none

@@ -15,6 +15,11 @@ class Game {
     const [wrong, says] = this.data.ends[end];
     return { wrong, says };
   }
+  // goesWrong reports whether something can still go wrong from a point on.
+  goesWrong(point) {
+    this.wrong ??= [];
+    return this.wrong[point] ??= this.end(point)?.wrong.length > 0 || this.moves(point).some((m) => this.goesWrong(m.to));
+  }
   stand(point, client) {
     const [state, op, on, sets, gaveUp, expired, watches] = this.data.stands[this.data.states[this.data.points[point][0]][client]];
     return { state, op, on, sets, gaveUp, expired, watches };
