@@ -30,7 +30,9 @@ func opens(t *testing.T, language, place string, width, height int) *browser.Bro
 	info, err := os.Stat(name)
 	require.NoError(t, err)
 	assert.Less(t, info.Size(), int64(1_000_000), "bytes of the page")
-	return browser.Open(t, "file://"+name+place, width, height)
+	b := browser.Open(t, "file://"+name+place, width, height)
+	browser.Evaluate[any](b, `void (pause = 0)`) // nobody reads what is shown here
+	return b
 }
 
 // press presses signs on the board with the mouse, each when the one before has had its effect.
@@ -55,7 +57,7 @@ func TestAWinWithTheMouseInABrowser(t *testing.T) {
 	b.Says(".goal small", "not found yet")
 
 	press(b, "go-0", "go-0", "go-1")
-	b.Says("#how", "Press a request to deliver it. One fault: turn a chip (↻) to lose it, or press A or B to hurt it.")
+	b.Says("#how", "Press to deliver; ✂ or drag off the wire to lose; press A or B for what goes wrong there.")
 	press(b, "client-1")
 	b.Says("#how", "Choose what happens to B, or press elsewhere to cancel.")
 	b.Do(chromedp.Click(chromedp.CSS("#asks"))) // anywhere else
@@ -71,7 +73,7 @@ func TestAWinWithTheMouseInABrowser(t *testing.T) {
 	b.Contains("#board", "believes it holds") // its znode is gone
 	b.Contains("#beside-says .right", "✓ Played on to the end, the recipe stays right")
 	b.Contains("#second", "got an error")
-	b.Contains("#counts", "1,920 interleavings, a column each")
+	b.Contains("#counts", "1,920 interleavings, each played by the lock's real code on a real server: a column each")
 	assert.Contains(t, browser.Evaluate[string](b, `location.hash`), "#W23/ApApBpBgBpBpBp")
 
 	b.Do(chromedp.Click(chromedp.CSS("#next")))
@@ -97,7 +99,7 @@ func TestAWinWithTheKeyboardInABrowser(t *testing.T) {
 	types("go-0", kb.Enter) // A creates its znode
 	b.Contains("#says", "A's znode is 0.")
 	types("go-0", "t")
-	b.Contains("#board", "lose the reply?")
+	b.Contains("#board", "lose reply?")
 	types("go-0", "t")
 	types("go-0", kb.Enter) // A lists the queue
 	b.Contains("#board", "HOLDS the lock")
@@ -343,6 +345,14 @@ func TestThePageOnAPhoneInABrowser(t *testing.T) {
 	small := browser.Evaluate[[]string](b, `[...document.querySelectorAll("[data-key], button")]
 		.filter((e) => e.checkVisibility()).filter((e) => e.getBoundingClientRect().height < 30).map((e) => e.dataset.key ?? e.textContent)`)
 	assert.Empty(t, small, "what is hard to hit")
+	press(b, "client-0")
+	pills := browser.Evaluate[[]float64](b, `[...document.querySelectorAll("[data-key^=go-0-] rect")].flatMap((e) => {
+		const { top, height, bottom } = e.getBoundingClientRect();
+		return [top, height, bottom];
+	})`)
+	assert.Len(t, pills, 2*3, "what can happen to A")
+	assert.GreaterOrEqual(t, pills[1], 44.0, "the height of the first, in pixels")
+	assert.Greater(t, pills[3], pills[2], "a gap")
 	far := browser.Evaluate[float64](b, `at("second").getBoundingClientRect().bottom - at("board").getBoundingClientRect().top`)
 	assert.LessOrEqual(t, far, 844.0, "both boards together, in pixels")
 }
@@ -390,7 +400,7 @@ func TestDraggingInABrowser(t *testing.T) {
 		b.Do(chromedp.DragAndDropXY(at[0], at[1], at[0]+dx, at[1]+dy))
 		b.Until(`!isBusy`)
 	}
-	drag("go-0", 0, 120)
+	drag("go-0", 0, browser.Evaluate[float64](b, `(({ server, chip }) => (server - chip - 19) * at("board").clientHeight / at("board").viewBox.baseVal.height)(at("board").plan)`)) // it touches the server
 	b.Contains("#says", "A's znode is 0.")
 	drag("go-0", 10, 5) // not far enough
 	b.Contains("#says", "A's znode is 0.")
@@ -435,7 +445,7 @@ func TestOneWordForOneThingInABrowser(t *testing.T) {
 	b := opens(t, "en", "#4/ApApBpBp", 1366, 768)
 	b.Until(`played === 4`) // the path has been shown
 	press(b, "turn-1")
-	b.Contains("#board [data-chip='1']", "watch 0lose the reply?")
+	b.Contains("#board [data-chip='1']", "watch 0lose reply?")
 	press(b, "go-1")
 	b.Contains("#says", "B: watch 0: reply lost.")
 	for _, fault := range []string{"l", "x"} {
@@ -492,6 +502,15 @@ func TestTheWayOnAfterAWinInABrowser(t *testing.T) {
 	b.Until(`location.hash === "#4/" && document.activeElement.dataset.key === "go-0"`)
 	press(b, "turn-0", "turn-0", "go-0", "go-1", "go-1", "go-1")
 	b.Until(`document.querySelectorAll(".goal.found").length === 3 && at("hunt").hidden && !at("next").hidden`)
+
+	// What is pressed next has one place.
+	right := func(id string) float64 {
+		return browser.Evaluate[float64](b, fmt.Sprintf(`at(%q).getBoundingClientRect().right`, id))
+	}
+	next := right("next")
+	browser.Evaluate[any](b, `void (localStorage.clear(), enter("4"), path = spelled("AlBpBpBp"), played = path.length, show())`)
+	b.Says("#hunt.main", "Hunt on: Two hold it")
+	assert.Equal(t, next, right("hunt"))
 }
 
 // What to press after an end is on the screen of a small laptop, where it was before. The next lock comes last.
@@ -546,7 +565,7 @@ func TestTheCoinInABrowser(t *testing.T) {
 	t.Parallel()
 	b := opens(t, "en", "#4", 1366, 768)
 	press(b, "coin")
-	b.Contains("#how", "One fault: turn a chip (↻) to lose it, or press A or B to hurt it.")
+	b.Says("#how", "Spend it here: ✂ or drag off the wire to lose; press A or B for what goes wrong there.")
 	press(b, "go-0", "go-0", "coin")
 	spends := func() []string {
 		return browser.Evaluate[[]string](b, `[...document.querySelectorAll(".spends")].map((e) => e.dataset.key)`)
@@ -743,10 +762,10 @@ func TestTheFaultsThatAreNamedInABrowser(t *testing.T) {
 	t.Parallel()
 	b := opens(t, "en", "#4", 1366, 768)
 	press(b, "go-0", "go-0", "go-1", "go-1")
-	b.Contains("#how", " One fault: turn a chip (↻) to lose it, or press A or B to hurt it.")
+	b.Says("#how", "Press to deliver; ✂ or drag off the wire to lose; press A or B for what goes wrong there.")
 	press(b, "go-1") // B waits, and A can only call Unlock
 	b.Contains("#says", "B watches 0.")
-	b.Contains("#how", " One fault: press A or B to hurt it.")
+	b.Says("#how", "Press to deliver; press A or B for what goes wrong there.")
 	press(b, "client-1", "go-1-crash")
 	b.Says("#how", "Take a choice back.") // without B, nothing can go wrong
 }
@@ -849,7 +868,7 @@ func TestTheWordsBesideAWinInABrowser(t *testing.T) {
 	const further = "The repaired lock sends more requests here; they follow by themselves."
 	press(b, "go-0")
 	b.Says("#beside-says", "")
-	b.Says("#give summary", "Give up?")
+	b.Says("#give summary", "A hint")
 	b.Do(chromedp.Click(chromedp.CSS("#undo")))
 	browser.Evaluate[any](b, `void (isLate = [], new MutationObserver(() => isLate.push(late === halts)).observe(at("says"), { childList: true }))`)
 	press(b, "turn-0", "turn-0", "go-0") // the reply to its create is lost
@@ -863,7 +882,7 @@ func TestTheWordsBesideAWinInABrowser(t *testing.T) {
 	b.Contains("#says", "You broke it, in 5 choices")
 	b.Says("#give summary", "Show me")
 	b.Do(chromedp.Click(chromedp.CSS(`#levels [data-key="W23"]`)))
-	b.Says("#give summary", "Give up?")
+	b.Says("#give summary", "A hint")
 }
 
 // What "Show me" plays has as few choices as any win. All goes well until its fault, which is the one that the level is about.
@@ -904,7 +923,7 @@ func TestTheServerChangesBeforeTheClientInABrowser(t *testing.T) {
 		for (const sign of all.flatMap((m) => [...m.addedNodes])) {
 			const znodes = at("board").querySelectorAll("[data-znode]").length;
 			const state = at("board").querySelector(".name + text, g + text").textContent;
-			const says = sign.classList.contains("sign") && sign.textContent;
+			const says = sign.classList.contains("sign") && (sign.hasAttribute("transform") ? "" : "at the corner: ") + sign.textContent;
 			if (says) seen.push([says, znodes, state].join(" | "));
 		}
 	}).observe(at("board"), { childList: true }))`)
@@ -1067,8 +1086,8 @@ func TestNothingShiftsInABrowser(t *testing.T) {
 				`[...at("levels").children].map((e) => Math.round(e.getBoundingClientRect().x)).join()`)
 		}
 		foot := func() int {
-			return browser.Evaluate[int](b,
-				`Math.round(document.querySelector("footer").getBoundingClientRect().top + scrollY)`)
+			return browser.Evaluate[int](b, `Math.round((isNarrow.matches ? at("terms") : document.querySelector("footer"))
+				.getBoundingClientRect().top + scrollY)`)
 		}
 		before, place := tabs(), foot()
 		for _, l := range hunts {
@@ -1078,7 +1097,7 @@ func TestNothingShiftsInABrowser(t *testing.T) {
 		browser.Evaluate[any](b, `void enter("4")`)
 		for _, key := range []string{"go-0", "go-0", "go-1", "go-1", "go-1"} {
 			press(b, key)
-			assert.Equal(t, place, foot(), "the footer at %d, after %s", width, key)
+			assert.Equal(t, place, foot(), "what comes last at %d, after %s", width, key)
 		}
 		press(b, "client-0")
 		b.Contains("#board", "ZooKeeper")
@@ -1093,11 +1112,13 @@ func TestTheLineThatSaysHowInABrowser(t *testing.T) {
 	t.Parallel()
 	b := opens(t, "en", "#4", 1366, 768)
 	b.Says("#how", "Press a request to deliver it.")
+	b.Contains("#says", "Nothing here is simulated")
 	assert.Equal(t, 1, browser.Evaluate[int](b, `document.querySelectorAll(".pulses").length`))
 	press(b, "go-0")
 	assert.Zero(t, browser.Evaluate[int](b, `document.querySelectorAll(".pulses").length`))
 	browser.Evaluate[any](b, `void enter("W23")`)
 	assert.Zero(t, browser.Evaluate[int](b, `document.querySelectorAll(".pulses").length`))
+	b.Says("#how", "Press to deliver; ✂ or drag off the wire to lose; press A or B for what goes wrong there.")
 	browser.Evaluate[any](b, `void (level = { ...level, coins: 0, goals: [{ kind: "none", least: [] }] }, show())`)
 	b.Says("#how", "Press a request to deliver it.")
 	press(b, "go-0")
@@ -1111,16 +1132,44 @@ func TestTheLineThatSaysHowInABrowser(t *testing.T) {
 	}
 	says("deliver it")
 	press(b, "turn-0")
-	b.Says("#how", "Not lost yet: press the chip to lose it. ↻ turns it again.")
-	b.Contains(`#board [data-chip="0"]`, "lose the request?")
+	b.Says("#how", "Not lost yet: press the chip to lose it. ✂ changes what is lost.")
+	b.Contains(`#board [data-chip="0"]`, "lose request?")
 	says("lose the request")
 	press(b, "turn-0")
-	b.Contains(`#board [data-chip="0"]`, "lose the reply?")
+	b.Contains(`#board [data-chip="0"]`, "lose reply?")
 	says("lose the reply")
 	press(b, "turn-0")
 	says("deliver it")
 	b.Says("#how", "Press a request to deliver it.")
 	browser.Evaluate[any](b, `void (enter("4"), path = rest(game, 0), played = path.length, show())`)
-	b.Contains("#says", "This interleaving is right: A is done; B is done. The fault is not spent. Take choices back, or begin again.")
+	b.Contains("#says", "This order of events is right: A is done; B is done. The fault is not spent. Take choices back, or begin again.")
 	b.Says("#how", "")
+}
+
+// A word is explained from where it first stands on the page.
+func TestTheTermsInABrowser(t *testing.T) {
+	t.Parallel()
+	for _, language := range []string{"en", "zh-CN"} {
+		b := opens(t, language, "#4", 1366, 768)
+		terms := func() int {
+			return browser.Evaluate[int](b, `[...document.querySelectorAll("#terms dt")].filter((e) => e.checkVisibility()).length`)
+		}
+		assert.Equal(t, 1, terms(), "znode, in %s", language)
+		press(b, "client-0")
+		assert.Equal(t, 2, terms(), "and session, in %s", language)
+		browser.Evaluate[any](b, `void enter("W23")`)
+		assert.Equal(t, 3, terms(), "and Lock returns, in %s", language)
+		for _, path := range []string{"4/ApApBpBp", "5/Al", "W19/ApApBpBlBp", "5.5/ApApBpAxBp"} {
+			browser.Evaluate[any](b, fmt.Sprintf(`void (([key, code]) => { enter(key); path = spelled(code); played = path.length; show(); })(%q.split("/"))`, path))
+		}
+		browser.Evaluate[any](b, `void (enter("5"), (() => {
+			const looks = (path) => [0, 1].some((c) => READS.includes(game.stand(path.at(-1).to, c).op) && request(game.stand(path.at(-1).to, c)).match(/look at|查看/));
+			let all = [[]];
+			while (!all.some((p) => p.length && looks(p))) all = all.flatMap((p) => game.moves(p.at(-1)?.to ?? 0).map((m) => [...p, m]));
+			path = all.find(looks);
+			played = path.length;
+			show();
+		})())`)
+		assert.Equal(t, browser.Evaluate[int](b, `document.querySelectorAll("#terms dt").length`), terms(), "all, in %s", language)
+	}
 }

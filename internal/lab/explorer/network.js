@@ -47,7 +47,7 @@ const deeds = () => ({
 });
 
 // asked says what a press on a chip that is turned would do. Nothing is lost before it.
-const asked = (m) => m.deed === "lose-request" ? say("lose the request?", "要丢掉请求吗？") : say("lose the reply?", "要丢掉响应吗？");
+const asked = (m) => m.deed === "lose-request" ? say("lose request?", "要丢掉请求吗？") : say("lose reply?", "要丢掉响应吗？");
 // effect says what a press on a chip does.
 const effect = (m) => ({
   pass: say("press to deliver it", "按下就送达"), unlock: say("press, and it calls Unlock", "按下就调用 Unlock"),
@@ -150,7 +150,7 @@ function plan(svg, n) {
   const isSmall = svg.id === "second", { width, height } = svg.getBoundingClientRect();
   const isNarrow = width < 560; // there the menu is as large as fingers need it
   const p = isSmall ? { client: 70, r: 22, line: 17, chip: 118, server: 142, znode: 170, h: 206, apart: 84 }
-    : isNarrow ? { client: 108, r: 34, line: 20, chip: 220, server: 298, znode: 336, h: 380, apart: 100 }
+    : isNarrow ? { client: 108, r: 34, line: 20, chip: 207, server: 272, znode: 312, h: 354, apart: 100 }
     : { client: 108, r: 34, line: 20, chip: 195, server: 250, znode: 288, h: 332, apart: 100 };
   const w = Math.max(isSmall ? 130 * n : 192 * n, isNarrow ? 390 : p.h * width / height);
   return { ...p, w, isSmall, isNarrow, x: (c) => w * (c + 0.5) / n, znodes: (all) => all.map((z, k) => ({ ...z, x: w / 2 + (k - (all.length - 1) / 2) * p.apart })) };
@@ -213,8 +213,8 @@ function client(p, g, point, c, read, path) {
   const x = p.x(c), y = p.client, s = g.stand(point, c), [state, colour] = stateOf(g, point, c, path), inside = ["holder", "bad"].includes(colour) && s.state !== "crashed";
   const faults = p.isSmall ? [] : happens(c);
   const circle = `<circle cx="${x}" cy="${y}" r="${p.r}" style="fill:${inside ? `var(--${colour})` : "var(--paper)"};stroke:${COLOURS[c]}" class="client"/>` +
-    words(x, y, nameOf(c), inside ? "fill:var(--paper)" : "", "name") +
-    (s.state === "crashed" ? `<path d="M${x - 18} ${y - 18}l36 36m0 -36l-36 36" class="cross"/>` : "");
+    (s.state === "crashed" ? `<path d="M${x - p.r / 2} ${y - p.r / 2}l${p.r} ${p.r}m0 ${-p.r}l${-p.r} ${p.r}" class="cross"/>` : "") +
+    words(x, y, nameOf(c), inside ? "fill:var(--paper)" : s.state === "crashed" ? "paint-order:stroke;stroke:var(--paper);stroke-width:8px" : "", "name");
   const label = `${say("client ", "客户端 ")}${nameOf(c)}${say(", ", "，")}${state}${say(": what can happen to it", "：它可能遇到什么")}`;
   const out = [faults.length ? press(`client-${c}`, label, circle, `aria-expanded="${menu === c}"`) : circle, words(x, y - p.r - 14, state, `fill:var(--${colour})`)];
   if (isCut(s)) out.push(words(x, y - p.r - 14 - p.line, connectionLost(), "fill:var(--bad)", "small"));
@@ -238,12 +238,12 @@ const facing = (c) => sides(c)[(turned[c] ?? 0) % sides(c).length];
 // following returns what a chip shows when it is turned once more.
 const following = (c) => sides(c)[((turned[c] ?? 0) + 1) % sides(c).length];
 
-const MENU = { high: 30, apart: 34 }, TOUCHED = { high: 46, apart: 51 }; // three fit between a client and the server
+const MENU = { high: 30, apart: 34 }, TOUCHED = { high: 46, apart: 49 }; // three fit between a client and the znodes
 
 function chips(p, c, point) {
   const x = p.x(c), y = p.chip, who = nameOf(c) + say(": ", "：");
   if (menu === c) {
-    const all = happens(c), { high, apart } = p.isNarrow ? TOUCHED : MENU, row = (k) => y + (k - (all.length - 1) / 2) * apart;
+    const all = happens(c), { high, apart } = p.isNarrow ? TOUCHED : MENU, middle = p.isNarrow ? y + 11 : y, row = (k) => middle + (k - (all.length - 1) / 2) * apart;
     return all.map((m, k) => press(`go-${c}-${m.deed}`, who + deeds()[m.deed], box(x, row(k), 186, high, "fill:var(--bad);stroke:var(--bad)", high / 2) + words(x, row(k), deeds()[m.deed], "fill:var(--paper);font-size:14px"))).join("");
   }
   const all = sides(c), m = facing(c);
@@ -253,7 +253,7 @@ function chips(p, c, point) {
   const face = isLoss ? words(left, y - 9, says, "", "small") + words(left, y + 9, asked(m), "fill:var(--bad)") : words(left, y, says);
   const look = isLoss ? "stroke:var(--bad);stroke-dasharray:7 4" : `stroke:${!m ? "var(--line)" : m.deed === "unlock" ? "var(--holder)" : COLOURS[c]}`;
   const chip = !m ? box(x, y, 184, 42, look, 21) + words(left, y, says, "fill:var(--soft)") : press(`go-${c}`, who + (m.op ? request(m) + say(": ", "：") : "") + effect(m), box(x, y, 184, 42, look, 21) + face, 'class="chip"');
-  const turn = all.length > 1 ? press(`turn-${c}`, who + say("turn the chip: ", "翻转筹码：") + effect(following(c)), `<circle cx="${x + 71}" cy="${y}" r="17" class="turn"/>` + words(x + 71, y, "↻", "fill:var(--bad);font-size:20px")) : "";
+  const turn = all.length > 1 ? press(`turn-${c}`, who + say("✂, then ", "✂，再") + effect(following(c)), `<circle cx="${x + 71}" cy="${y}" r="17" class="turn"/>` + words(x + 71, y, "✂\uFE0E", "fill:var(--bad);font-size:20px") + `<title>${say("lose it", "丢掉它")}</title>`) : "";
   return `<g data-chip="${c}">${chip}${turn}</g>`;
 }
 
@@ -283,22 +283,24 @@ function coins(p) {
 
 // ---- Motion ----
 
-const LASTS = 190; // milliseconds, for each way
+const LASTS = 190, REPLIES = 400; // milliseconds, for each way: a reply is read
+let pause = 1200; // milliseconds between two choices that are shown
 const FADES = 300; // milliseconds, for a znode that is deleted
 
 // fly moves a sign along a line. A lost one stops half way.
-function fly(svg, from, to, says, colour, isLost) {
+function fly(svg, from, to, says, colour, isLost, lasts = LASTS) {
   if (isStill.matches || document.hidden) return Promise.resolve();
   const g = document.createElementNS("http://www.w3.org/2000/svg", "g");
   const wide = says ? Math.max(44, [...says].reduce((w, c) => w + (c > "⺀" ? 15 : 8.5), 18)) : 12;
   g.innerHTML = box(0, 0, wide, says ? 28 : 12, `fill:${colour};stroke:${colour}`, says ? 14 : 6) + (says ? words(0, 0, says, "fill:var(--paper);font-size:14px") : "");
   g.classList.add("sign");
+  g.setAttribute("transform", `translate(${from})`);
   svg.append(g);
   const end = isLost ? [(from[0] + to[0]) / 2, (from[1] + to[1]) / 2] : to;
   return new Promise((done) => {
     const begun = performance.now(), finish = () => { g.remove(); done(); };
     const step = (now) => {
-      const t = Math.min(1, (now - begun) / LASTS), eased = t * (2 - t);
+      const t = Math.min(1, (now - begun) / lasts), eased = t * (2 - t);
       g.setAttribute("transform", `translate(${from.map((v, i) => v + (end[i] - v) * eased)})`);
       if (t < 1) return requestAnimationFrame(step);
       if (!isLost) return finish();
@@ -339,9 +341,9 @@ async function animate(svg, g, m, point, then) {
     if (then !== halts) return;
     if (kind === "reply") {
       const says = err ? say(`no ${number(on)}`, `没有 ${number(on)}`) : op === "getChildren" ? g.znodes(m.to).map((z) => number(z.name)).join(" ") || "–" : op === "create" ? say(`yours: ${number(on)}`, `你的：${number(on)}`) : "✓";
-      await fly(svg, low, top, short(says), COLOURS[c], isLost);
+      await fly(svg, low, top, short(says), COLOURS[c], isLost, REPLIES);
     }
-    if (kind === "notification") await fly(svg, [p.w / 2, p.znode], top, short(op === "deleted" ? say(`${number(on)} is gone`, `${number(on)} 没了`) : say("changed", "变了")), "var(--notification)", isLost);
+    if (kind === "notification") await fly(svg, [p.w / 2, p.znode], top, short(op === "deleted" ? say(`${number(on)} is gone`, `${number(on)} 没了`) : say("changed", "变了")), "var(--notification)", isLost, REPLIES);
   }
 }
 
@@ -383,7 +385,7 @@ function show(focus) {
     for (const goal of won) known[keyOf(goal)] = Math.min(known[keyOf(goal)] ?? 99, played);
     store.set("zklock-network-" + level.key, JSON.stringify(known));
   }
-  at("asks").textContent = say(placed(level.asks));
+  at("asks").replaceChildren(...wraps(say(placed(level.asks))));
   at("play-title").textContent = say("You play: ", "你来操纵：") + say(level.title);
   const two = second();
   at("beside").hidden = !two;
@@ -396,7 +398,7 @@ function show(focus) {
   showVerdict(isOver, end, won, all, lost, isSafe);
   if (two && late !== halts) showSecond(two);
   at("beads").replaceChildren(...path.map(bead));
-  at("give-up").textContent = isWon(won) ? say("Show me", "演示") : say("Give up?", "放弃？");
+  at("give-up").textContent = isWon(won) ? say("Show me", "演示") : level.hint.en ? say("A hint", "提示") : say("Give up?", "放弃？");
   at("way").textContent = at("give").open && !isOver ? waysFromHere(all) : "";
   at("undo").disabled = at("again").disabled = !played;
   if (isSafe || lost.length && lost.length === all.length) at("how").textContent = say("Take a choice back.", "撤回一步吧。");
@@ -494,6 +496,7 @@ function showVerdict(isOver, end, won, all, lost, isSafe) {
     p(isSound() ? say("It held: ", "它守住了：") + ends + say(".", "。") + unspent + say(" Try another.", "再试一次。")
       : say("This order of events is right: ", "这种次序是正确的：") + ends + say(".", "。") + unspent + say(" Take choices back, or begin again.", "撤回几步，或者从头开始。"), "right");
   }
+  if (!parts.length) p(say("Nothing here is simulated: all of it was recorded on a real ZooKeeper server.", "这里没有任何东西是模拟的：全都录自真实的 ZooKeeper 服务器。"), "shown");
   says.replaceChildren(...parts);
 }
 
@@ -517,9 +520,16 @@ function showTerms() {
   }
 }
 
+// wraps lets a Chinese text break between words only.
+function wraps(text) {
+  if (reader !== "zh" || !Intl.Segmenter) return [text];
+  const all = [...new Intl.Segmenter("zh", { granularity: "word" }).segment(text)];
+  return all.flatMap(({ segment, isWordLike }, k) => isWordLike && k && !/[（“]$/.test(all[k - 1].segment) ? [document.createElement("wbr"), segment] : [segment]);
+}
+
 // placed says where the second board is: on a narrow screen, below the first.
 const isNarrow = matchMedia("(max-width: 760px)");
-const placed = ({ en, zh }) => isNarrow.matches ? { en: en.replace("beside it", "below"), zh: zh.replaceAll("旁边", "下面") } : { en, zh };
+const placed = ({ en, zh }) => isNarrow.matches ? { en: en.replace("on the right", "below").replace("beside it", "below"), zh: zh.replaceAll("旁边", "下面") } : { en, zh };
 
 function showSecond({ other, now, moved, isAhead, end }) {
   at("beside-title").textContent = say(`The same choices with ${level.other.en}`, `同样的选择，换成${level.other.zh}`);
@@ -580,23 +590,22 @@ function waysFromHere(goals) {
 function faultsNow() {
   const all = Array.from({ length: game.data.clients }, (_, c) => c);
   const whose = all.filter((c) => happens(c).length).map(nameOf);
-  const ways = [];
-  if (all.some((c) => sides(c).length > 1)) ways.push(say("turn a chip (↻) to lose it", "翻转筹码（↻）就丢掉它"));
-  if (whose.length) ways.push(say(`press ${whose.join(" or ")} to hurt it`, `按 ${whose.join(" 或 ")} 让它出事`));
-  const left = coinsLeft() === 1 ? say("One fault", "一次故障") : say(`${coinsLeft()} faults`, `${coinsLeft()} 次故障`);
-  return ways.length ? say(` ${left}: ${ways.join(", or ")}.`, `还有${left}：${ways.join("，或者")}。`) : "";
+  return [
+    all.some((c) => sides(c).length > 1) && say("✂ or drag off the wire to lose", "按 ✂ 或拖离连线，就丢掉"),
+    whose.length && say(`press ${whose.join(" or ")} for what goes wrong there`, `按 ${whose.join(" 或 ")}，看它会出什么事`),
+  ].filter(Boolean).join(say("; ", "；"));
 }
 
-// showHow says what can be pressed now. What a fault is spent on is said after the first choice, or if it is asked for.
-function showHow(asksForFaults = played > 0) {
+// showHow says what can be pressed now. In the first level, what a fault is spent on is said after the first choice.
+function showHow() {
   const armed = Array.from({ length: game.data.clients }, (_, c) => facing(c)).find((m) => m?.deed.startsWith("lose"));
-  const deliver = say("Press a request to deliver it.", "按一个请求，送达服务器。");
+  const faults = level.coins && (played || level !== data.levels[0]) && coinsLeft() ? faultsNow() : "";
   at("how").textContent = !moves().length || shown && played < shown.count ? ""
     : menu >= 0 ? say(`Choose what happens to ${nameOf(menu)}, or press elsewhere to cancel.`, `选择 ${nameOf(menu)} 会遇到什么；按别处就取消。`)
-    : armed ? say("Not lost yet: press the chip to lose it. ↻ turns it again.", "还没有丢：按下筹码才会丢掉。↻ 继续翻转。")
-    : !asksForFaults || !level.coins ? deliver
-    : coinsLeft() ? deliver + faultsNow()
-    : say("Fault spent: deliver the rest.", "故障已用掉：把其余的请求都送达。");
+    : armed ? say("Not lost yet: press the chip to lose it. ✂ changes what is lost.", "还没有丢：按下筹码才会丢掉。再按 ✂，换一种丢法。")
+    : level.coins && !coinsLeft() ? say("Fault spent: deliver the rest.", "故障已用掉：把其余的请求都送达。")
+    : faults ? say(`Press to deliver; ${faults}.`, `按一下就送达；${faults}。`)
+    : say("Press a request to deliver it.", "按一个请求，送达服务器。");
 }
 
 // showGoals shows a card for each goal. If isKnown is set, the level is over, and what nobody can reach is said.
@@ -606,14 +615,15 @@ function showGoals(lost, isKnown) {
     const card = document.createElement("div"), n = known[k], few = (n || hasGivenUp) && least(goal).length;
     card.className = "goal" + (n ? " found" : "");
     const b = document.createElement("b"), small = document.createElement("small");
-    b.textContent = goalName(goal);
+    b.append(...wraps(goalName(goal)));
     if (n) b.prepend(Object.assign(document.createElement("span"), { textContent: "✓ ", className: "right" }));
     const cannot = isKnown && !least(goal).length;
     if (cannot) card.classList.add("never");
-    small.textContent = n ? say(`you: ${n}; fewest: ${few}`, `你：${n} 次；最少：${few} 次`) + (n === few ? " ★" : "")
-      : lost.includes(goal) ? say("out of reach from here", "从这里到不了")
+    const isShort = isNarrow.matches;
+    small.textContent = n ? (isShort ? say(`${n}; fewest ${few}`, `${n} 次，最少 ${few}`) : say(`you: ${n}; fewest: ${few}`, `你：${n} 次；最少：${few} 次`)) + (n === few ? " ★" : "")
+      : lost.includes(goal) ? isShort ? say("out of reach", "到不了") : say("out of reach from here", "从这里到不了")
       : cannot ? say("cannot happen ✓", "不会发生 ✓")
-      : few ? say(`the fewest: ${choicesIn(few)}`, `最少：${choicesIn(few)}`)
+      : few ? isShort ? say(`fewest ${few}`, `最少 ${few} 次`) : say(`the fewest: ${choicesIn(few)}`, `最少：${choicesIn(few)}`)
       : say("not found yet", "还没找到");
     card.append(b, small);
     return card;
@@ -674,7 +684,7 @@ async function replay(whole, from = SHOWN) {
   for (const m of whole) {
     if (then !== halts) return;
     await go(m, "");
-    await rests(2 * LASTS);
+    await rests(pause);
   }
 }
 
@@ -697,7 +707,7 @@ function pressed(key) {
   if (what === "client") menu = menu === c ? -1 : c;
   show(what === "client" && menu === c ? `go-${c}-${happens(c)[0].deed}` : key);
   if (what === "coin") {
-    showHow(true);
+    at("how").textContent = say(`Spend it here: ${faultsNow()}.`, `用在这里：${faultsNow()}。`);
     for (const e of at("board").querySelectorAll("[data-key^=client], [data-key^=turn]")) e.classList.add("spends");
   }
 }
@@ -763,10 +773,10 @@ addEventListener("pointermove", (e) => {
 });
 addEventListener("pointerup", () => {
   if (!drag?.moved) return;
-  const { c, dx, dy } = drag, all = sides(c);
+  const { c, dx, dy } = drag, all = sides(c), { server, chip } = at("board").plan, touches = server - chip - 21;
   setTimeout(() => { drag = null; }); // after the click
   const side = Math.abs(dx) > 70 ? all.find((m) => m?.deed === (dy > 40 ? "lose-reply" : "lose-request")) ?? all[1]
-    : dy > 50 ? all[0] : null;
+    : dy > touches ? all[0] : null;
   if (!side) return show(`go-${c}`);
   shown = null;
   go(side);
@@ -823,11 +833,11 @@ function columnsOf(g) {
   return from(0);
 }
 
+const ROW = 16; // pixels, for each choice
 const NEAR = 6, NEAR_TOUCH = 12; // pixels: so far from a red column, it is meant
 
 function icicle() {
-  const canvas = at("icicle"), w = canvas.width = canvas.clientWidth * devicePixelRatio, h = canvas.height = canvas.clientHeight * devicePixelRatio;
-  const ink = canvas.getContext("2d"), css = getComputedStyle(document.documentElement), colour = (name) => css.getPropertyValue(`--${name}`).trim();
+  const canvas = at("icicle"), css = getComputedStyle(document.documentElement), colour = (name) => css.getPropertyValue(`--${name}`).trim();
   const known = new Map();
   const ways = (point) => {
     if (!known.has(point)) {
@@ -837,25 +847,34 @@ function icicle() {
     }
     return known.get(point);
   };
-  const total = ways(0), row = h / (total.deep + 1), unit = w / total.all, ends = [];
+  const total = ways(0), row = Math.round(ROW * devicePixelRatio), ends = [];
+  canvas.style.height = `${(total.deep + 1) * ROW}px`;
+  const w = canvas.width = canvas.clientWidth * devicePixelRatio, unit = w / total.all;
+  canvas.height = (total.deep + 1) * row;
+  const ink = canvas.getContext("2d");
   const visit = (point, x, depth) => {
     const n = ways(point), wide = n.all * unit, gap = wide > 4 ? 1 : 0;
     ink.fillRect(x, depth * row, wide - gap, row - 1);
     const all = game.moves(point);
     if (!all.length && n.bad) ends.push([x, depth]);
-    if (wide < 0.3 && !n.bad) return;
+    if (wide < 0.1 && !n.bad) return;
     for (const m of all) { visit(m.to, x, depth + 1); x += ways(m.to).all * unit; }
   };
   ink.fillStyle = colour("line");
   visit(0, 0, 0);
   ink.fillStyle = colour("bad"); // only where an interleaving ends wrong, and wide enough to be seen
   for (const [x, depth] of ends) ink.fillRect(x, depth * row, Math.max(unit, 2 * devicePixelRatio), row - 1);
-  ink.fillStyle = colour("request");
   let x = 0, point = 0;
   mine().forEach((m, depth) => {
     for (const other of game.moves(point)) { if (other.choice === m.choice) break; x += ways(other.to).all * unit; }
     point = m.to;
-    ink.fillRect(x, (depth + 1) * row, Math.max(4 * devicePixelRatio, ways(point).all * unit), row - 1);
+    const cell = [x, (depth + 1) * row, Math.max(4 * devicePixelRatio, ways(point).all * unit), row - 1], rim = devicePixelRatio;
+    ink.fillStyle = colour("request");
+    ink.fillRect(...cell);
+    if (!game.end(point)?.wrong.length) return;
+    ink.fillRect(cell[0] - 2 * rim, cell[1], cell[2] + 4 * rim, cell[3]); // its red end keeps its colour, with a blue rim
+    ink.fillStyle = colour("bad");
+    ink.fillRect(cell[0], cell[1] + 2 * rim, cell[2], cell[3] - 4 * rim);
   });
   const pathOf = (column) => {
     let before = column; // so many columns are left of it
@@ -913,9 +932,9 @@ function icicle() {
       say(" A press near a red column plays the red one.", "；按在红列旁边，播放的是红列")]
     : [say("None is wrong.", "没有一种出错。"), ""];
   at("counts").textContent = say(
-    `${all} interleavings, a column each, from the first choice at the top to the last. ${wrong} ` +
+    `${all} interleavings, each played by the lock's real code on a real server: a column each, from the first choice at the top to the last. ${wrong} ` +
       `Blue is your path. Press a column to see it played.${near}`,
-    `${all} 种交错次序，每种一列，从上到下是第一次到最后一次选择。${wrong}蓝色是你的路径。按一列，就播放那一列${near}。`);
+    `${all} 种交错次序，每种都用锁的真实代码在真实的服务器上走过；每种一列，从上到下是第一次到最后一次选择。${wrong}蓝色是你的路径。按一列，就播放那一列${near}。`);
 }
 
 // ---- The address ----
