@@ -66,7 +66,7 @@ func TestAWinWithTheMouseInABrowser(t *testing.T) {
 	b.Contains("#board", "spent")
 	b.Says("#how", "Fault spent: deliver the rest.")
 	press(b, "go-1", "go-1", "go-1")
-	b.Says("#how", "")
+	b.Says("#how", "The end: take choices back, or begin again.")
 	b.Contains("#says", "You broke it, in 7 choices: Two hold it.")
 	b.Contains(".goal.found small", "you: 7; fewest: 7 ★")
 	b.Contains("#says", "B gave up and deleted its znode, but its Lock returned without an error: B believes that it holds the lock.")
@@ -1070,7 +1070,7 @@ func TestTheMovesOfLevelOneInABrowser(t *testing.T) {
 	b.Contains("#met", "✓ the half repaired lock: a session ends after Lock has returned → connection lost, the hold ends")
 	b.Contains("#met", "○ the recipe: not found yet")
 	browser.Evaluate[any](b, `void (store.set("zklock-network-4", '{"0":5}'), show())`)
-	b.Contains("#met", "○ the recipe: not found yet") // two held it, but no message was lost
+	b.Contains("#met", "○ the recipe: another mistake, not found yet") // two held it, but no message was lost
 	browser.Evaluate[any](b, `void (store.set("zklock-network-4", '{"0":5,"2":6}'), show())`)
 	b.Contains("#met", "✓ the recipe: a message is lost → ask again")
 	assert.Equal(t, 4, browser.Evaluate[int](b, `at("met").children.length`))
@@ -1142,8 +1142,8 @@ func TestTheLineThatSaysHowInABrowser(t *testing.T) {
 	says("deliver it")
 	b.Says("#how", "Press a request to deliver it.")
 	browser.Evaluate[any](b, `void (enter("4"), path = rest(game, 0), played = path.length, show())`)
-	b.Contains("#says", "This order of events is right: A is done; B is done. The fault is not spent. Take choices back, or begin again.")
-	b.Says("#how", "")
+	b.Contains("#says", "This order of events is right: A is done; B is done. The fault is not spent.")
+	b.Says("#how", "The end: take choices back, or begin again.")
 }
 
 // A word is explained from where it first stands on the page.

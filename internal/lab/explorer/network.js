@@ -243,7 +243,7 @@ const MENU = { high: 30, apart: 34 }, TOUCHED = { high: 46, apart: 49 }; // thre
 function chips(p, c, point) {
   const x = p.x(c), y = p.chip, who = nameOf(c) + say(": ", "：");
   if (menu === c) {
-    const all = happens(c), { high, apart } = p.isNarrow ? TOUCHED : MENU, middle = p.isNarrow ? y + 11 : y, row = (k) => middle + (k - (all.length - 1) / 2) * apart;
+    const all = happens(c), { high, apart } = p.isNarrow ? TOUCHED : MENU, middle = p.isNarrow ? y + 9 : y, row = (k) => middle + (k - (all.length - 1) / 2) * apart;
     return all.map((m, k) => press(`go-${c}-${m.deed}`, who + deeds()[m.deed], box(x, row(k), 186, high, "fill:var(--bad);stroke:var(--bad)", high / 2) + words(x, row(k), deeds()[m.deed], "fill:var(--paper);font-size:14px"))).join("");
   }
   const all = sides(c), m = facing(c);
@@ -438,7 +438,7 @@ function showFinale(isFinale) {
     `✓ ${game.data.clients} 个客户端、${coins}，共 ${all} 种交错次序：没有一种出错。`);
   const hunted = data.levels.filter((l) => l.met), isMet = (l) => l.shows.some((k) => best(l.key)[k]);
   at("met-title").hidden = !hunted.length;
-  at("met").replaceChildren(...hunted.flatMap((l) => (isMet(l) ? l.met.map(say) : [say("not found yet", "还没找到")]).map((says) => {
+  at("met").replaceChildren(...hunted.flatMap((l) => (isMet(l) ? l.met.map(say) : [best(l.key)[0] ? say("another mistake, not found yet", "还有一种错没找到") : say("not found yet", "还没找到")]).map((says) => {
     const line = document.createElement("li");
     line.className = isMet(l) ? "" : "shown";
     line.textContent = `${isMet(l) ? "✓" : "○"} ${say(l.title)}${say(": ", "：")}${says}`;
@@ -494,7 +494,7 @@ function showVerdict(isOver, end, won, all, lost, isSafe) {
   } else if (isOver) {
     const unspent = coinsLeft() ? say(" The fault is not spent.", "故障还没有用掉。") : "";
     p(isSound() ? say("It held: ", "它守住了：") + ends + say(".", "。") + unspent + say(" Try another.", "再试一次。")
-      : say("This order of events is right: ", "这种次序是正确的：") + ends + say(".", "。") + unspent + say(" Take choices back, or begin again.", "撤回几步，或者从头开始。"), "right");
+      : say("This order of events is right: ", "这种次序是正确的：") + ends + say(".", "。") + unspent, "right");
   }
   if (!parts.length) p(say("Nothing here is simulated: all of it was recorded on a real ZooKeeper server.", "这里没有任何东西是模拟的：全都录自真实的 ZooKeeper 服务器。"), "shown");
   says.replaceChildren(...parts);
@@ -600,7 +600,8 @@ function faultsNow() {
 function showHow() {
   const armed = Array.from({ length: game.data.clients }, (_, c) => facing(c)).find((m) => m?.deed.startsWith("lose"));
   const faults = level.coins && (played || level !== data.levels[0]) && coinsLeft() ? faultsNow() : "";
-  at("how").textContent = !moves().length || shown && played < shown.count ? ""
+  at("how").textContent = shown && played < shown.count ? ""
+    : !moves().length ? say("The end: take choices back, or begin again.", "结束了：撤回几步，或者从头开始。")
     : menu >= 0 ? say(`Choose what happens to ${nameOf(menu)}, or press elsewhere to cancel.`, `选择 ${nameOf(menu)} 会遇到什么；按别处就取消。`)
     : armed ? say("Not lost yet: press the chip to lose it. ✂ changes what is lost.", "还没有丢：按下筹码才会丢掉。再按 ✂，换一种丢法。")
     : level.coins && !coinsLeft() ? say("Fault spent: deliver the rest.", "故障已用掉：把其余的请求都送达。")
