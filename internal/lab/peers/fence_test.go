@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -181,24 +182,32 @@ func TestATokenForEachLockAndNotForEachRow(t *testing.T) {
 var errLate = errors.New("a later holder has sent its token")
 
 // planOnce holds the lock from the read to the write.
-func planOnce(ctx context.Context, lock *reentrant.Lock, db *sql.DB) (err error) {
+func planOnce(ctx context.Context, lock *reentrant.Lock, db *sql.DB) error {
 	hold, err := lock.Lock(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, hold.Unlock()) }()
+	defer func() {
+		if err := hold.Unlock(); err != nil {
+			log.Print(err) // says nothing about the plan
+		}
+	}()
+	work := hold.Context(ctx) // ends also when the lock is lost
 
 	var orders []int
-	err = inTransaction(ctx, db, hold.Token(), func(tx *sql.Tx) (err error) {
-		orders, err = openOrders(ctx, tx)
+	err = inTransaction(work, db, hold.Token(), func(tx *sql.Tx) (err error) {
+		orders, err = openOrders(work, tx)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	plan := planTrucks(orders) // twenty minutes, in no transaction
-	return inTransaction(ctx, db, hold.Token(), func(tx *sql.Tx) error {
-		return writePlan(ctx, tx, plan)
+	plan, err := planTrucks(work, orders) // twenty minutes, in no transaction
+	if err != nil {
+		return err
+	}
+	return inTransaction(work, db, hold.Token(), func(tx *sql.Tx) error {
+		return writePlan(work, tx, plan)
 	})
 }
 
@@ -245,7 +254,7 @@ func openOrders(ctx context.Context, tx *sql.Tx) (ids []int, err error) {
 }
 
 // planTrucks is the long work. A test says what happens meanwhile.
-var planTrucks func(orders []int) (plan string)
+var planTrucks func(ctx context.Context, orders []int) (plan string, err error)
 
 func writePlan(ctx context.Context, tx *sql.Tx, plan string) error {
 	_, err := tx.ExecContext(ctx, "UPDATE plans SET trucks = :trucks", sql.Named("trucks", plan))
@@ -274,28 +283,40 @@ func TestTheGoOfThePageSendsTheToken(t *testing.T) {
 	}
 	orders.run("UPDATE orders SET state = 'open';")
 	require.NoError(t, inTransaction(z.Ctx, db, 1, cancels(1)), "the late write, before the holder's token")
-	planTrucks = func(open []int) string {
+	planTrucks = func(_ context.Context, open []int) (string, error) {
 		require.Equal(t, []int{2, 17}, open, "the holder has read the late write")
 		require.ErrorIs(t, inTransaction(z.Ctx, db, 1, cancels(2)), errLate, "the late write, after the holder's token")
 		require.Equal(t, "open", orders.state(2))
-		return "orders 2 and 17"
+		return "orders 2 and 17", nil
 	}
 	require.NoError(t, planOnce(z.Ctx, lock, db))
 	require.Equal(t, "orders 2 and 17", plan())
 
 	const later = "UPDATE locks SET token = 9223372036854775807; UPDATE plans SET trucks = 'those of the later holder';"
-	planTrucks = func([]int) string {
+	planTrucks = func(context.Context, []int) (string, error) {
 		orders.run(later)
-		return "old"
+		return "old", nil
 	}
 	require.ErrorIs(t, planOnce(z.Ctx, lock, db), errLate, "a later holder has written while this one worked")
 	require.Equal(t, "those of the later holder", plan())
-	planTrucks = func([]int) string { t.Error("the holder is late, and has read"); return "" }
+	planTrucks = func(context.Context, []int) (string, error) {
+		t.Error("the holder is late, and has read")
+		return "", nil
+	}
 	require.ErrorIs(t, planOnce(z.Ctx, lock, db), errLate, "a later holder has written before this one read")
 
 	hold, err := lock.TryLock(z.Ctx)
 	require.NoError(t, err, "each has unlocked")
 	require.NoError(t, hold.Unlock())
+
+	orders.run("UPDATE locks SET token = 0;")
+	planTrucks = func(work context.Context, _ []int) (string, error) {
+		session.Close() // the lock is lost
+		zktest.AwaitChan(z, "the work's context to end", work.Done())
+		return "", context.Cause(work)
+	}
+	require.ErrorIs(t, planOnce(z.Ctx, lock, db), reentrant.ErrLost, "the holder stops planning")
+	require.Equal(t, "those of the later holder", plan())
 }
 
 // A shell lets database/sql use SQLite's shell: each connection is a process.
