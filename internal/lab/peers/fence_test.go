@@ -212,7 +212,7 @@ func planOnce(ctx context.Context, lock *reentrant.Lock, db *sql.DB) error {
 }
 
 // inTransaction sends the token, and then reads or writes.
-func inTransaction(ctx context.Context, db *sql.DB, token int64, work func(*sql.Tx) error) error {
+func inTransaction(ctx context.Context, db *sql.DB, token int64, do func(*sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -231,7 +231,7 @@ func inTransaction(ctx context.Context, db *sql.DB, token int64, work func(*sql.
 	if rows == 0 {
 		return errLate
 	}
-	if err := work(tx); err != nil {
+	if err := do(tx); err != nil {
 		return err
 	}
 	return tx.Commit()
