@@ -7,7 +7,8 @@ mkdir -p ~/kit
 chmod -R u+w ~/kit # an older kit may have folders that nobody can write to
 rm -rf ~/kit/book
 cp -Rf "$stick"/book "$stick"/env.sh "$stick"/{zklock,modules,zookeeper,go-$system,jre-$system}.tar.gz ~/kit
-echo "Copied: pass the stick on. Now up to three minutes. 已复制，请把 U 盘传给下一位；还要等最多三分钟。"
+echo "Copied: pass the stick on. Now it unpacks, builds and tests: about three minutes, on a slow laptop up to eight."
+echo "已复制，请把 U 盘传给下一位。接着解压、编译、测试：大约三分钟，慢的机器最多八分钟。"
 cd ~/kit
 for archive in *.tar.gz; do gzip -t $archive; done
 rm -rf go download apache-zookeeper-* jdk-* zklock/!(yours) # an older kit does not mix with this one
@@ -17,8 +18,11 @@ for folder in "$JAVA_HOME" "$ZOOKEEPER_HOME"; do
 	test -d "$folder" || { echo "Not one folder: $folder"; exit 1; }
 done
 cd zklock
+echo "Building. 'go: downloading' reads from the kit, not from a network."
+echo "正在编译。出现 go: downloading 也不联网，是从 kit 里读的。"
 go build -o out/bin/ ./internal/cmd/exercise ./internal/cmd/zk
 go -C internal/lab build -o ../../out/bin/ ./cmd/play
+echo "Testing. 正在测试。"
 out/bin/zk with go test -vet=off ./step03_children_watch ./step04_predecessor_watch
-out/bin/exercise hint multilock # not of step 3: each hint is given once
+out/bin/exercise hint multilock >/dev/null # only tried; not of step 3, because each hint is given once
 echo "Ready. 准备好了。Language: ${ZKLOCK_LANG:-en}"
