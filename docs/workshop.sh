@@ -1,7 +1,7 @@
 #!/bin/bash
 # Writes what the groups of the bug hunt get into a folder: of each group its slip, its mistakes in Go
 # without their names, and, from the texts of the course, its listing, in which >> marks its part and each
-# line has a number.
+# line has a number; and class.txt, the three passages that are opened in class.
 #
 #	bash docs/workshop.sh FOLDER [TEXTS]
 #
@@ -39,6 +39,10 @@ alibaba() { # NUMBER: one of its three listings, whose lines are numbered
 }
 class() { sed -n '/^public class ZooKeeperLock/,/^}/p' 51cto.txt; }
 code() { sed -n '/^### 代码实现/,/^### 总结/p' lenshood.txt; }
+improved() {
+	sed -n '/改进后的分布式锁实现</,/结论/p' nileader.txt |
+		awk '/结论/ { exit } /<li>/ { printf "%d. ", ++n } { print }' | sed 's/<[^>]*>//g'
+}
 number() { awk '{ mark = sub(/^>> /, "") ? ">> " : ""; print mark NR ". " $0 }'; }
 
 alibaba 1 | sed '7,17s/^/>> /; 70,79s/^/>> /' >"$papers/1-listing.txt"
@@ -53,10 +57,21 @@ code | sed -e '/class LockWatcher/,/^}/s/^/>> /; /^private List.*getAllSortedPat
 {
 	sed -n '/分布式锁原理$/,/^4\./p' lenshood.txt
 	sed -n '/^### 判断读写顺序/,/^### 释放锁/p; /改进方案/,$p' mxjuly.txt
-	sed -n '/改进后的分布式锁实现</,/结论/p' nileader.txt |
-		awk '/<li>/ { printf "%d. ", ++n } { print }' | sed 's/<[^>]*>//g'
+	improved
 } >"$papers/9-listing.txt"
+{
+	echo "nileader:"
+	improved
+	echo "Alibaba:"
+	sed -n '/小结$/,/^1\./p' alibaba.txt
+	echo
+	echo "lenshood:"
+	grep -B 3 '不会.*自动释放' lenshood.txt
+} >"$papers/class.txt"
 empty=$(find "$papers" -name '*-listing.txt' -empty)
+for words in 改进后的 互斥 自动释放; do # of each passage
+	grep -q $words "$papers/class.txt" || empty+=$'\n'"$papers/class.txt, $words"
+done
 if test -n "$empty"; then
 	echo "Empty, because the text is missing or looks otherwise: cut it by hand"
 	echo "$empty"

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// papersOfTheHunt runs docs/workshop.sh, and returns what it has written for a group: its slip, go or listing.
-func papersOfTheHunt(t *testing.T, language string) func(group int, what string) string {
+// papersOfTheHunt runs docs/workshop.sh, and returns the files that it has written, such as 3-slip, 3-go, 3-listing.
+func papersOfTheHunt(t *testing.T, language string) func(name string) string {
 	t.Helper()
 	papers, texts := t.TempDir(), t.TempDir()
 	for name, text := range standIns() {
@@ -24,8 +24,8 @@ func papersOfTheHunt(t *testing.T, language string) func(group int, what string)
 	script.Env = append(os.Environ(), "ZKLOCK_LANG="+language)
 	said, err := script.CombinedOutput()
 	require.NoError(t, err, "docs/workshop.sh: %s", said)
-	return func(group int, what string) string {
-		text, err := os.ReadFile(filepath.Join(papers, fmt.Sprintf("%d-%s.txt", group, what)))
+	return func(name string) string {
+		text, err := os.ReadFile(filepath.Join(papers, name+".txt"))
 		require.NoError(t, err)
 		return string(text)
 	}
@@ -47,12 +47,12 @@ func standIns() map[string]string {
 		return all
 	}
 	return map[string]string{
-		"alibaba": listings.String() + "1. 互斥\n2. 防死锁\n",
+		"alibaba": listings.String() + "小结\n1. 互斥\n2. 防死锁\n",
 		"51cto": "public class ZooKeeperLock {\n" + methods("    ", "public boolean lock()", "public boolean tryLock()",
 			"private boolean waitOtherLock()", "public void unlock()", "public void process()") + "}\n测试\n",
 		"lenshood": "### Zookeeper 分布式锁原理\n2. 排序\n4. 休眠\n### 代码实现\n" + methods("", "public void lock()", "void acquire()",
 			"private class LockWatcher implements", "String getCurrentFirstPath()", "String getPreviousPath()",
-			"private List<String> getAllSortedPaths()", "public void unlock()") + "### 总结\n",
+			"private List<String> getAllSortedPaths()", "public void unlock()") + "因此不会被自动释放\n### 总结\n",
 		"mxjuly":   "### 判断读写顺序\n第一步\n### 释放锁\n**改进方案\n",
 		"nileader": "<h1>改进后的分布式锁实现</h1>\n<li>create</li>\n<li>getChildren</li>\n<h1>结论</h1>\n",
 	}
@@ -70,7 +70,7 @@ func TestTheGoOfTheHuntHasEachMistakeAndNoName(t *testing.T) {
 	for _, language := range []string{"en", "zh"} {
 		papers := papersOfTheHunt(t, language)
 		for group := 1; group <= 9; group++ {
-			command, code := papers(group, "slip"), papers(group, "go")
+			command, code := papers(fmt.Sprintf("%d-slip", group)), papers(fmt.Sprintf("%d-go", group))
 			asked := regexp.MustCompile(`'(TestW.*)\[A-Z\]'`).FindStringSubmatch(command)
 			require.NotNil(t, asked, command)
 			mistakes := regexp.MustCompile(`func `+asked[1]+`[A-Z]`).FindAllString(tests, -1)
@@ -99,10 +99,10 @@ func TestTheListingsOfTheHuntMarkEachGroupsPart(t *testing.T) {
 		{3, 29 + 29, strings.Trim(fmt.Sprint(upTo(29)), "[]")},
 		{5, 17, "5 6 7 11 12 13"},           // tryLock, unlock
 		{6, 17, "8 9 10 14 15 16"},          // waitOtherLock, process
-		{7, 23, "5 6 7 11 12 13 14 15 16"},  // acquire, getCurrentFirstPath, getPreviousPath
-		{8, 23, "8 9 10 17 18 19 20 21 22"}, // LockWatcher, getAllSortedPaths, unlock
+		{7, 24, "5 6 7 11 12 13 14 15 16"},  // acquire, getCurrentFirstPath, getPreviousPath
+		{8, 24, "8 9 10 17 18 19 20 21 22"}, // LockWatcher, getAllSortedPaths, unlock
 	} {
-		listing := papers(group.number, "listing")
+		listing := papers(fmt.Sprintf("%d-listing", group.number))
 		assert.Equal(t, group.lines, strings.Count(listing, "\n"), "group %d: lines", group.number)
 		var marked []string
 		for _, found := range markedLine.FindAllStringSubmatch(listing, -1) {
@@ -110,9 +110,20 @@ func TestTheListingsOfTheHuntMarkEachGroupsPart(t *testing.T) {
 		}
 		assert.Equal(t, group.marked, strings.Join(marked, " "), "group %d", group.number)
 	}
-	assert.Contains(t, papers(3, "listing"), "\n55. substringAfter(node, '_')\n")
-	assert.Contains(t, papers(9, "listing"), "2. 排序\n4. 休眠\n### 判断读写顺序\n")
-	assert.Contains(t, papers(9, "listing"), "\n2. getChildren\n")
+	assert.Contains(t, papers("3-listing"), "\n55. substringAfter(node, '_')\n")
+	assert.Contains(t, papers("9-listing"), "2. 排序\n4. 休眠\n### 判断读写顺序\n")
+	assert.Contains(t, papers("9-listing"), "\n2. getChildren\n")
+}
+
+// What the class opens is on one page: the improved lock of nileader, 小结 1 of Alibaba, and lenshood's reason.
+func TestThePapersHaveTheThreePassagesThatTheClassOpens(t *testing.T) {
+	var passages []string
+	for line := range strings.Lines(papersOfTheHunt(t, "en")("class")) {
+		passages = append(passages, strings.TrimSpace(line))
+	}
+	assert.Subset(t, passages, []string{"改进后的分布式锁实现", "2. getChildren", "1. 互斥", "因此不会被自动释放"})
+	assert.NotContains(t, passages, "结论", "the end of nileader's lock")
+	assert.NotContains(t, passages, "2. 防死锁", "the end of 小结 1")
 }
 
 func upTo(last int) (all []int) {
