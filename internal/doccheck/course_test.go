@@ -1,0 +1,57 @@
+package doccheck
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// results are the words of the course page for a result, and for the worst that follows, in both languages.
+var results = map[string]string{
+	"Holds": "成立", "Mostly": "有条件成立", "Partly": "部分成立", "Not so": "不成立", "Not shown": "没有依据",
+	"two holders": "两个持有者", "stuck": "卡住", "cost": "代价", "words": "措辞",
+}
+
+var (
+	englishResult = regexp.MustCompile(`^\*\*([A-Z][a-z ]+)(?:, ([a-z ]+))?\.?\*\*`)
+	chineseResult = regexp.MustCompile(`^[^：。]{0,20}?(有条件成立|部分成立|不成立|没有依据|成立)(?:（([^，）]+)[，）])?`)
+)
+
+// In both languages each row of the course page has the same result, and the same worst that follows.
+func TestTheCoursePageHasTheSameResults(t *testing.T) {
+	r := read(t)
+	english, chinese := resultsOn(r.pages["docs/course.md"]), resultsOn(r.pages["docs/course.zh-CN.md"])
+	require.Greater(t, len(english), 100, "rows with a result")
+	require.Len(t, chinese, len(english))
+	for i, e := range english {
+		z := chinese[i]
+		result, said := englishResult.FindStringSubmatch(e.text), chineseResult.FindStringSubmatch(z.text)
+		require.NotNil(t, result, "docs/course.md:%d: no result: %s", e.number, e.text)
+		require.NotNil(t, said, "docs/course.zh-CN.md:%d: no result: %s", z.number, z.text)
+		assert.Equal(t, results[result[1]], said[1], "docs/course.md:%d and docs/course.zh-CN.md:%d", e.number, z.number)
+		if result[1] == "Mostly" || result[1] == "Partly" {
+			assert.Equal(t, results[result[2]], said[2], "docs/course.md:%d and docs/course.zh-CN.md:%d", e.number, z.number)
+		}
+	}
+}
+
+// The sections of the course page that judge a document.
+var documents = []string{"Alibaba", "51CTO", "lenshood", "MXJULY", "nileader"}
+
+// resultsOn lists the last cells of the rows in the documents' sections.
+func resultsOn(p page) (all []line) {
+	for _, s := range p.sections {
+		if slices.Contains(documents, s.heading) {
+			for _, row := range s.rows[2:] { // below the head and its line
+				all = append(all, line{row.number, cellsOf(row)[2]})
+			}
+		}
+	}
+	return all
+}
+
+func cellsOf(row line) []string { return strings.Split(strings.Trim(row.text, "| "), " | ") }
