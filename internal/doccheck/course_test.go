@@ -55,3 +55,34 @@ func resultsOn(p page) (all []line) {
 }
 
 func cellsOf(row line) []string { return strings.Split(strings.Trim(row.text, "| "), " | ") }
+
+// The head of a document's section links to each other section that has a row about this document.
+func TestEachDocumentOfTheCourseLinksToWhereElseItIsJudged(t *testing.T) {
+	r := read(t)
+	for _, p := range []page{r.pages["docs/course.md"], r.pages["docs/course.zh-CN.md"]} {
+		links, rows := map[string][]string{}, map[string][]string{}
+		for _, s := range p.sections {
+			if !slices.Contains(documents, s.heading) {
+				continue
+			}
+			links[s.heading] = []string{}
+			for _, l := range s.links() {
+				if l.number < s.rows[0].number {
+					links[s.heading] = append(links[s.heading], l.text)
+				}
+			}
+			for _, row := range s.rows {
+				for _, other := range documents {
+					link := "#" + Anchor(s.heading)
+					isAbout := other != s.heading && strings.Contains(cellsOf(row)[0], other)
+					if isAbout && !slices.Contains(rows[other], link) {
+						rows[other] = append(rows[other], link)
+					}
+				}
+			}
+		}
+		for _, document := range documents {
+			assert.ElementsMatch(t, rows[document], links[document], "%s, %s", p.path, document)
+		}
+	}
+}
