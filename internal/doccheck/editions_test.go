@@ -62,7 +62,7 @@ func headings(i int, pages ...page) string {
 func isDrawing(b block) bool { return b.language == "text" || b.language == "mermaid" }
 
 // sameCode checks that both sections have the same blocks of code. It leaves out drawings, the
-// sketches in hints, and comments beside commands.
+// sketches in hints, and comments beside commands and in YAML.
 func sameCode(t *testing.T, path string, en, zh section) {
 	t.Helper()
 	if len(en.blocks) != len(zh.blocks) {
@@ -83,7 +83,7 @@ func sameCode(t *testing.T, path string, en, zh section) {
 
 func comparable(b block) (all []string) {
 	for _, text := range b.lines {
-		if slices.Contains(shells, b.language) {
+		if b.language == "yaml" || slices.Contains(shells, b.language) {
 			text = withoutComment(text)
 		}
 		all = append(all, text)
