@@ -215,7 +215,7 @@ func TestTheTableOfOrders(t *testing.T) {
 	label := inBoth{"interrupted at any place", "允许抢占"}
 	if !isWide {
 		s.Switches = 0
-		label = inBoth{"no client is interrupted", "没有抢占"}
+		label = inBoth{"no client is interrupted", "不抢占"}
 	}
 	var orders, wrong []string
 	for _, name := range locks {
@@ -224,8 +224,8 @@ func TestTheTableOfOrders(t *testing.T) {
 		wrong = append(wrong, withComma(r.Wrong))
 	}
 	for i, page := range []string{"../../docs/explore.md", "../../docs/explore.zh-CN.md"} {
-		chapter.SaysIn(t, page, "| %s%s | %s |", inBoth{"interleavings, ", "次序，"}[i], label[i], strings.Join(orders, " | "))
-		chapter.SaysIn(t, page, "| %s%s | %s |", inBoth{"wrong, ", "有错，"}[i], label[i], strings.Join(wrong, " | "))
+		chapter.SaysIn(t, page, inBoth{"| interleavings, %s | %s |", "| 次序总数（%s） | %s |"}[i], label[i], strings.Join(orders, " | "))
+		chapter.SaysIn(t, page, inBoth{"| wrong, %s | %s |", "| 其中出错（%s） | %s |"}[i], label[i], strings.Join(wrong, " | "))
 	}
 }
 
