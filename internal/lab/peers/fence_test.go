@@ -35,34 +35,36 @@ const (
 	tokenBeforeARead // which is that of the lock, with a read in place of its write
 )
 
-// An orders is a database of two orders, in a file, and each statement is run by a process
+// A store is a database of orders and of the plans of two areas, in a file, and each statement is run by a process
 // of its own.
-type orders struct {
+type store struct {
 	t          *testing.T
 	ctx        context.Context // the test's own deadline
 	file       string
 	statements []string
 }
 
-func newOrders(t *testing.T, z *zktest.Zoo) *orders {
+func newStore(t *testing.T, z *zktest.Zoo) *store {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/limits.md")
 	require.NoError(t, err)
-	db := &orders{t: t, ctx: z.Ctx, file: filepath.Join(t.TempDir(), "orders.db")}
+	db := &store{t: t, ctx: z.Ctx, file: filepath.Join(t.TempDir(), "store.db")}
 	for _, block := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		db.statements = append(db.statements, block[1])
 	}
 	require.Len(t, db.statements, 3, "statements on the page")
-	const write, read = "UPDATE orders SET state = :state", "SELECT state FROM orders"
+	const write, read = "UPDATE plans SET trucks = :trucks", "SELECT trucks FROM plans"
 	db.statements = append(db.statements, strings.Replace(db.statements[tokenOfTheLock], write, read, 1))
-	db.run(`CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT, token INTEGER NOT NULL DEFAULT 0, shipper TEXT);
-		INSERT INTO orders (id, state) VALUES (1, 'new'), (2, 'new'), (17, 'open');
+	db.run(`CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT, shipper TEXT);
+		INSERT INTO orders (id, state) VALUES (1, 'open'), (2, 'open'), (17, 'open');
+		CREATE TABLE plans (area INTEGER PRIMARY KEY, trucks TEXT, token INTEGER NOT NULL DEFAULT 0);
+		INSERT INTO plans (area, trucks) VALUES (1, 'none'), (2, 'none');
 		CREATE TABLE locks (name TEXT PRIMARY KEY, token INTEGER NOT NULL DEFAULT 0);
-		INSERT INTO locks (name) VALUES ('orders');`)
+		INSERT INTO locks (name) VALUES ('trucks');`)
 	return db
 }
 
-func (db *orders) run(sql string) (said string) {
+func (db *store) run(sql string) (said string) {
 	db.t.Helper()
 	cmd := exec.CommandContext(db.ctx, "sqlite3", "-batch", "-bail", db.file)
 	cmd.Stdin = strings.NewReader(sql)
@@ -71,21 +73,21 @@ func (db *orders) run(sql string) (said string) {
 	return strings.TrimSpace(string(text))
 }
 
-// does runs one of the page's statements for an order, and what else the client asks.
-func (db *orders) does(statement int, token int64, id int, state, andThen string) (said string) {
+// does runs one of the page's statements for an area, and what else the client asks.
+func (db *store) does(statement int, token int64, area int, trucks, andThen string) (said string) {
 	db.t.Helper()
 	return db.run(fmt.Sprintf(".parameter set :token %d\n", token) +
-		fmt.Sprintf(".parameter set :id %d\n", id) +
-		fmt.Sprintf(".parameter set :state \"'%s'\"\n", state) +
+		fmt.Sprintf(".parameter set :area %d\n", area) +
+		fmt.Sprintf(".parameter set :trucks \"'%s'\"\n", trucks) +
 		db.statements[statement] + andThen)
 }
 
-// writes tells whether a statement has changed the order. The client sees it by the rows that its
+// writes tells whether a statement has changed the plan. The client sees it by the rows that its
 // last UPDATE has changed.
-func (db *orders) writes(statement int, token int64, id int, state string) string {
+func (db *store) writes(statement int, token int64, area int, trucks string) string {
 	db.t.Helper()
-	rows := db.does(statement, token, id, state, "SELECT changes();")
-	if db.state(id) == state {
+	rows := db.does(statement, token, area, trucks, "SELECT changes();")
+	if db.plan(area) == trucks {
 		require.Equal(db.t, "1", rows, "rows changed")
 		return "accepted"
 	}
@@ -93,9 +95,14 @@ func (db *orders) writes(statement int, token int64, id int, state string) strin
 	return "refused"
 }
 
-func (db *orders) state(id int) string {
+func (db *store) state(id int) string {
 	db.t.Helper()
 	return db.run(fmt.Sprintf("SELECT state FROM orders WHERE id = %d;", id))
+}
+
+func (db *store) plan(area int) (trucks string) {
+	db.t.Helper()
+	return db.run(fmt.Sprintf("SELECT trucks FROM plans WHERE area = %d;", area))
 }
 
 // needsSQLite leaves a test out where SQLite's shell is not installed, and says so.
@@ -114,14 +121,14 @@ func needsSQLite(t *testing.T) *zktest.Zoo {
 // second does not.
 func TestOneStatementSaysWhoMayShip(t *testing.T) {
 	z := needsSQLite(t)
-	db := newOrders(t, z)
+	db := newStore(t, z)
 	claim, cancellation, _ := strings.Cut(db.statements[whoMayShip], "\n")
 	matches := func(statement string) string { return db.run(statement + "SELECT changes();") }
 	require.Equal(t, "1", matches(claim), "rows that the claim matches")
 	require.Equal(t, "0", matches(cancellation), "rows that the cancellation matches after the claim")
 	require.Equal(t, "shipping", db.state(17))
 
-	db = newOrders(t, z)
+	db = newStore(t, z)
 	require.Equal(t, "1", matches(cancellation), "rows that the cancellation matches")
 	require.Equal(t, "0", matches(claim), "rows that the claim matches after the cancellation")
 	require.Equal(t, "cancelled", db.state(17))
@@ -139,8 +146,7 @@ func twoTokens(t *testing.T, z *zktest.Zoo) (late, next int64) {
 	return late, waiting.Held().Token()
 }
 
-// One lock for two orders. The new holder works on order 1, and the late write to
-// order 2 arrives.
+// One lock for the plans of two areas. The new holder works on area 1, and the late write to area 2 arrives.
 func TestATokenForEachLockAndNotForEachRow(t *testing.T) {
 	z := needsSQLite(t)
 	late, next := twoTokens(t, z)
@@ -151,30 +157,32 @@ func TestATokenForEachLockAndNotForEachRow(t *testing.T) {
 	for _, c := range []struct {
 		statement int
 		name      string
-	}{{tokenInEachRow, "a token in each row"}, {tokenOfTheLock, "a token for the lock"}} {
-		db := newOrders(t, z)
-		require.Equal(t, "accepted", db.writes(c.statement, late, 1, "begun"))
-		require.Equal(t, "accepted", db.writes(c.statement, next, 1, "paid"))
-		require.Equal(t, "accepted", db.writes(c.statement, next, 1, "sent"), "once more, with the same token")
-		require.Equal(t, "refused", db.writes(c.statement, late, 1, "late"))
-		says("%s: the new holder has written order 1, and the late write to order 2 arrives: %s",
-			c.name, db.writes(c.statement, late, 2, "late"))
+		trucks    string // how many have order 18 afterwards
+	}{{tokenInEachRow, "a token in each row", "2"}, {tokenOfTheLock, "a token for the lock", "1"}} {
+		db := newStore(t, z)
+		require.Equal(t, "accepted", db.writes(c.statement, late, 1, "order 16"))
+		require.Equal(t, "accepted", db.writes(c.statement, next, 1, "order 17"))
+		require.Equal(t, "accepted", db.writes(c.statement, next, 1, "order 18"), "once more, with the same token")
+		require.Equal(t, "refused", db.writes(c.statement, late, 1, "order 16"))
+		says("%s: the new holder has written the plan of area 1, and the late write to area 2 arrives: %s",
+			c.name, db.writes(c.statement, late, 2, "order 18"))
+		require.Equal(t, c.trucks, db.run("SELECT count(*) FROM plans WHERE trucks = 'order 18';"), "trucks with order 18")
 	}
 
-	db := newOrders(t, z)
-	read := db.state(2)
-	says("the new holder reads order 2, and then the late write to it arrives: %s",
+	db := newStore(t, z)
+	read := db.plan(2)
+	says("the new holder reads the plan of area 2, and then the late write to it arrives: %s",
 		db.writes(tokenOfTheLock, late, 2, "late"))
-	require.NotEqual(t, read, db.state(2), "what the new holder has read was overwritten")
+	require.NotEqual(t, read, db.plan(2), "what the new holder has read was overwritten")
 
-	db = newOrders(t, z)
+	db = newStore(t, z)
 	read = db.does(tokenBeforeARead, next, 2, "", "")
-	says("the new holder sends its token, and reads order 2, and then the late write to it arrives: %s",
+	says("the new holder sends its token, and reads the plan of area 2, and then the late write to it arrives: %s",
 		db.writes(tokenOfTheLock, late, 2, "late"))
-	require.Equal(t, read, db.state(2), "what the new holder has read is still there")
+	require.Equal(t, read, db.plan(2), "what the new holder has read is still there")
 	require.Empty(t, db.does(tokenBeforeARead, late, 2, "", ""), "the late holder reads: rows")
 
-	db = newOrders(t, z)
+	db = newStore(t, z)
 	require.Equal(t, "accepted", db.writes(tokenOfTheLock, late, 2, "late"), "before the new holder sends its token")
 	require.Equal(t, "late", db.does(tokenBeforeARead, next, 2, "", ""), "what the new holder reads")
 }
@@ -220,7 +228,7 @@ func inTransaction(ctx context.Context, db *sql.DB, token int64, do func(*sql.Tx
 	defer tx.Rollback() // after Commit this does nothing
 
 	result, err := tx.ExecContext(ctx, `UPDATE locks SET token = :token
-		WHERE name = 'orders' AND token <= :token`, sql.Named("token", token))
+		WHERE name = 'trucks' AND token <= :token`, sql.Named("token", token))
 	if err != nil {
 		return err
 	}
@@ -257,7 +265,7 @@ func openOrders(ctx context.Context, tx *sql.Tx) (ids []int, err error) {
 var planTrucks func(ctx context.Context, orders []int) (plan string, err error)
 
 func writePlan(ctx context.Context, tx *sql.Tx, plan string) error {
-	_, err := tx.ExecContext(ctx, "UPDATE plans SET trucks = :trucks", sql.Named("trucks", plan))
+	_, err := tx.ExecContext(ctx, "UPDATE plans SET trucks = :trucks WHERE area = 1", sql.Named("trucks", plan))
 	return err
 }
 
@@ -265,15 +273,13 @@ func writePlan(ctx context.Context, tx *sql.Tx, plan string) error {
 // or it is refused; and the holder that is late itself neither reads nor writes.
 func TestTheGoOfThePageSendsTheToken(t *testing.T) {
 	z := needsSQLite(t)
-	orders := newOrders(t, z)
-	orders.run("CREATE TABLE plans (trucks TEXT); INSERT INTO plans VALUES ('none');")
-	plan := func() string { return orders.run("SELECT trucks FROM plans;") }
-	db := sql.OpenDB(shell{orders})
+	store := newStore(t, z)
+	db := sql.OpenDB(shell{store})
 	defer db.Close()
 	session, err := reentrant.Open(zktest.Servers(), 10*time.Second)
 	require.NoError(t, err)
 	defer session.Close()
-	lock := reentrant.New(session, z.Root+"/orders")
+	lock := reentrant.New(session, z.Root+"/trucks")
 
 	cancels := func(id int) func(tx *sql.Tx) error {
 		return func(tx *sql.Tx) error {
@@ -281,24 +287,23 @@ func TestTheGoOfThePageSendsTheToken(t *testing.T) {
 			return err
 		}
 	}
-	orders.run("UPDATE orders SET state = 'open';")
 	require.NoError(t, inTransaction(z.Ctx, db, 1, cancels(1)), "the late write, before the holder's token")
 	planTrucks = func(_ context.Context, open []int) (string, error) {
 		require.Equal(t, []int{2, 17}, open, "the holder has read the late write")
 		require.ErrorIs(t, inTransaction(z.Ctx, db, 1, cancels(2)), errLate, "the late write, after the holder's token")
-		require.Equal(t, "open", orders.state(2))
+		require.Equal(t, "open", store.state(2))
 		return "orders 2 and 17", nil
 	}
 	require.NoError(t, planOnce(z.Ctx, lock, db))
-	require.Equal(t, "orders 2 and 17", plan())
+	require.Equal(t, "orders 2 and 17", store.plan(1))
 
 	const later = "UPDATE locks SET token = 9223372036854775807; UPDATE plans SET trucks = 'those of the later holder';"
 	planTrucks = func(context.Context, []int) (string, error) {
-		orders.run(later)
+		store.run(later)
 		return "old", nil
 	}
 	require.ErrorIs(t, planOnce(z.Ctx, lock, db), errLate, "a later holder has written while this one worked")
-	require.Equal(t, "those of the later holder", plan())
+	require.Equal(t, "those of the later holder", store.plan(1))
 	planTrucks = func(context.Context, []int) (string, error) {
 		t.Error("the holder is late, and has read")
 		return "", nil
@@ -309,18 +314,18 @@ func TestTheGoOfThePageSendsTheToken(t *testing.T) {
 	require.NoError(t, err, "each has unlocked")
 	require.NoError(t, hold.Unlock())
 
-	orders.run("UPDATE locks SET token = 0;")
+	store.run("UPDATE locks SET token = 0;")
 	planTrucks = func(work context.Context, _ []int) (string, error) {
 		session.Close() // the lock is lost
 		zktest.AwaitChan(z, "the work's context to end", work.Done())
 		return "", context.Cause(work)
 	}
 	require.ErrorIs(t, planOnce(z.Ctx, lock, db), reentrant.ErrLost, "the holder stops planning")
-	require.Equal(t, "those of the later holder", plan())
+	require.Equal(t, "those of the later holder", store.plan(1))
 }
 
 // A shell lets database/sql use SQLite's shell: each connection is a process.
-type shell struct{ db *orders }
+type shell struct{ db *store }
 
 func (s shell) Driver() driver.Driver { return nil }
 
