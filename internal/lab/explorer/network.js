@@ -409,18 +409,22 @@ function show(focus) {
   at("next").hidden = !following || !isWon(won);
   const isFinale = isSound() && (hasGivenUp || ran().length >= RUNS || Boolean(best().played));
   if (isFinale && !shown) store.set("zklock-network-" + level.key, JSON.stringify({ played: 1 }));
-  at("every").hidden = !isSound() || isFinale || !isOver;
-  at("every").textContent = say(`Show all ${figure(columnsOf(game))}`, `看全部 ${figure(columnsOf(game))} 种`);
+  const hasWon = isSound() ? isFinale : hasGivenUp || Object.keys(best()).length > 0 || won.length > 0;
+  at("every").hidden = !isOver || !isSound() && !hasWon;
+  const every = figure(columnsOf(game)), bad = figure(columnsOf(game, (end) => end?.wrong.length > 0));
+  at("every").textContent = isSound() ? say(`Show all ${every} orders`, `看全部 ${every} 种次序`)
+    : say(`See all ${every}: ${bad} break`, `看全部 ${every} 种：${bad} 种出错`);
   showFinale(isFinale);
   showGoals(lost, isFinale || hasGivenUp || isWon(won));
   const asksNext = shown?.from === LINK ? say("Your turn: ", "轮到你了：") : say("Next: ", "下一把：");
   if (following) at("next").textContent = asksNext + say(following.title) + " →";
+  at("look").hidden = !two || !end?.wrong.length;
+  if (two) at("look").textContent = say(`See ${level.other.en}`, `看${level.other.zh}`);
   at("hunt").hidden = !end?.wrong.length || !all.length;
   at("hunt").textContent = !isWon(won) ? say("Hunt on: ", "继续找：") + goalName(level.goals[0])
     : say(`Hunt on: ${count(all.length, "1 goal", "goals", "")} left`, `继续找：还剩 ${all.length} 个目标`);
   at("hunt").className = at("next").hidden ? "main" : "";
   showLevels();
-  const hasWon = isSound() ? isFinale : hasGivenUp || Object.keys(best()).length > 0 || won.length > 0;
   at("all").hidden = !hasWon;
   if (hasWon) icicle();
   address(`#${level.key}/${spells(mine())}`);
@@ -795,12 +799,13 @@ function begin(key) {
 }
 at("again").onclick = () => begin(level.key);
 at("hunt").onclick = () => { begin(level.key); at("how").scrollIntoView({ block: "nearest" }); };
+at("look").onclick = () => at("beside").scrollIntoView();
 at("next").onclick = () => { begin(data.levels[data.levels.indexOf(level) + 1].key); scrollTo(0, 0); };
 at("every").onclick = () => {
-  hasGivenUp = true;
+  hasGivenUp ||= isSound();
   show();
-  at("finale").scrollIntoView({ block: "nearest" });
-  at("on")?.focus({ preventScroll: true });
+  at("all").scrollIntoView();
+  at("icicle").focus({ preventScroll: true });
 };
 at("link").onclick = async () => {
   try { await navigator.clipboard.writeText(location.href); } catch { /* the address has it */ }
@@ -824,11 +829,12 @@ at("give").ontoggle = () => {
 
 const figure = (n) => n.toLocaleString("en");
 
-// columnsOf counts the interleavings of a game.
-function columnsOf(g) {
+// columnsOf counts the interleavings of a game, or those with an end that is meant.
+function columnsOf(g, isMeant = () => true) {
   const known = new Map();
   const from = (point) => {
-    if (!known.has(point)) known.set(point, g.moves(point).reduce((sum, m) => sum + from(m.to), 0) || 1);
+    const next = g.moves(point);
+    if (!known.has(point)) known.set(point, next.length ? next.reduce((sum, m) => sum + from(m.to), 0) : Number(isMeant(g.end(point))));
     return known.get(point);
   };
   return from(0);
