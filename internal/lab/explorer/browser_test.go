@@ -889,7 +889,15 @@ func TestTheWordsBesideAWinInABrowser(t *testing.T) {
 	b.Do(chromedp.Click(chromedp.CSS("#again")))
 	press(b, "go-0", "go-0", "go-1", "client-0", "go-0-expire", "go-1")
 	b.Contains("#says", "You broke it, in 5 choices")
+	b.Says("#give summary", "A hint")
+	b.Do(chromedp.Click(chromedp.CSS("#give summary")))
+	b.Says("#hint", "One waits forever: The server may have carried out a request whose reply is lost.\n"+
+		"A znode is left behind: The request that deletes a znode can be lost.")
+	browser.Evaluate[any](b, `void (store.set("zklock-network-4", '{"0":5,"1":4}'), show())`)
+	b.Says("#hint", "The request that deletes a znode can be lost.")
+	browser.Evaluate[any](b, `void (store.set("zklock-network-4", '{"0":5,"1":4,"2":4}'), show())`)
 	b.Says("#give summary", "Show me")
+	b.Says("#hint", "")
 	b.Do(chromedp.Click(chromedp.CSS(`#levels [data-key="W23"]`)))
 	b.Says("#give summary", "A hint")
 }

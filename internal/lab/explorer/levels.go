@@ -26,7 +26,11 @@ var hunts = []Level{
 		Met: []lang.Text{text("a message is lost → ask again, and look for one's own znode first",
 			"消息丢了 → 再问一次，并且先找自己的节点")},
 		Shows: []int{1, 2},
-		Hint:  text("A client's session can end while the client still runs.", "客户端还在运行，它的会话也可能已经结束。"),
+		Hints: []lang.Text{
+			text("A client's session can end while the client still runs.", "客户端还在运行，它的会话也可能已经结束。"),
+			text("The server may have carried out a request whose reply is lost.", "响应丢了，请求却可能已经照办。"),
+			text("The request that deletes a znode can be lost.", "删除节点的请求也可能丢失。"),
+		},
 		Goals: anyOf(explore.Gravest[:3]...),
 	},
 	{
@@ -43,7 +47,7 @@ var hunts = []Level{
 		Met: []lang.Text{text("a client gives up, and Lock returns no error → return it",
 			"客户端放弃等待，Lock 却不报错 → 返回错误")},
 		Shows: []int{0},
-		Hint:  text("A client that waits can stop waiting.", "正在等待的客户端，也可以不再等下去。"),
+		Hints: []lang.Text{text("A client that waits can stop waiting.", "正在等待的客户端，也可以不再等下去。")},
 		Goals: []Goal{{Kind: explore.TwoInside, Faults: []string{"give-up"}}},
 	},
 	{
@@ -62,7 +66,7 @@ var hunts = []Level{
 		Met: []lang.Text{text("a list fails, and Lock goes on → return the error",
 			"没能列出队列，Lock 却照样往下走 → 返回错误")},
 		Shows: []int{0},
-		Hint:  text("A client may fail to learn who is before it.", "客户端可能没能得知谁排在自己前面。"),
+		Hints: []lang.Text{text("A client may fail to learn who is before it.", "客户端可能没能得知谁排在自己前面。")},
 		Goals: []Goal{{Kind: explore.TwoInside, Faults: []string{"lose-reply getChildren"}}},
 	},
 	{
@@ -77,7 +81,7 @@ var hunts = []Level{
 		Met: []lang.Text{text("a session ends after Lock has returned → connection lost, the hold ends",
 			"Lock 返回之后会话结束 → 连接断开，hold 就结束")},
 		Shows: []int{0},
-		Hint:  text("A request or a reply need not be lost. What else can the coin buy?", "不一定要丢失请求或响应。红币还能用在哪里？"),
+		Hints: []lang.Text{text("A request or a reply need not be lost. What else can the coin buy?", "不一定要丢失请求或响应。红币还能用在哪里？")},
 		Goals: anyOf(explore.Gravest[:3]...),
 	},
 	{

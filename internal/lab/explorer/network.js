@@ -398,7 +398,8 @@ function show(focus) {
   showVerdict(isOver, end, won, all, lost, isSafe);
   if (two && late !== halts) showSecond(two);
   at("beads").replaceChildren(...path.map(bead));
-  at("give-up").textContent = isWon(won) ? say("Show me", "演示") : level.hint.en ? say("A hint", "提示") : say("Give up?", "放弃？");
+  at("give-up").textContent = !all.length ? say("Show me", "演示") : level.hints ? say("A hint", "提示") : say("Give up?", "放弃？");
+  at("hint").textContent = hints(all);
   at("way").textContent = at("give").open && !isOver ? waysFromHere(all) : "";
   at("undo").disabled = at("again").disabled = !played;
   if (isSafe || lost.length && lost.length === all.length) at("how").textContent = say("Take a choice back.", "撤回一步吧。");
@@ -582,6 +583,12 @@ const least = (goal) => goal.least ??= shortest(goal, game, level.coins, games[l
 const onward = (goal) => shortest(goal, game, level.coins, games[level.beside], mine());
 // left returns the goals that the reader has not reached yet, and that somebody can reach.
 const left = () => level.goals.filter((goal, k) => !best()[k] && least(goal).length);
+// hints says a hint for each of these goals.
+function hints(goals) {
+  if (!level.hints) return "";
+  const named = (goal) => goals.length > 1 ? goalName(goal) + say(": ", "：") : "";
+  return goals.map((goal) => named(goal) + say(level.hints[keyOf(goal)])).join("\n");
+}
 // waysFromHere says how far the goals are that can be reached.
 function waysFromHere(goals) {
   const ways = goals.map((goal) => [goal, onward(goal)]).filter(([, way]) => way);
@@ -815,8 +822,7 @@ at("give").ontoggle = () => {
   if (!at("give").open) return;
   halt();
   const ways = level.goals.filter((goal) => least(goal).length);
-  at("hint").textContent = ways.length ? say(level.hint) : "";
-  hasGivenUp ||= !level.hint.en;
+  hasGivenUp ||= !level.hints;
   at("answers").replaceChildren(...ways.map((goal) => {
     const b = Object.assign(document.createElement("button"), { type: "button", textContent: say("Show me: ", "演示：") + goalName(goal) });
     b.onclick = () => { hasGivenUp = true; at("how").scrollIntoView({ block: "nearest" }); replay(least(goal)); };

@@ -47,7 +47,7 @@ type Level struct {
 	Title  lang.Text   `json:"title"`
 	Asks   lang.Text   `json:"asks"`
 	Learn  lang.Text   `json:"learn"`  // said after the first goal was reached; {X} is the client with the fault
-	Hint   lang.Text   `json:"hint"`   // said before the answer
+	Hints  []lang.Text `json:"hints"`  // said before the answer: one for each goal that can be reached
 	Note   lang.Text   `json:"note"`   // said beside the goals
 	Met    []lang.Text `json:"met"`    // what goes wrong, and what repairs it: said at the end of the last level
 	Shows  []int       `json:"shows"`  // the goals that show this: one of them is enough
