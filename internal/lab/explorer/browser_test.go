@@ -1084,7 +1084,7 @@ func TestTheMovesOfLevelOneInABrowser(t *testing.T) {
 
 	// The end of the last level lists what was met.
 	browser.Evaluate[any](b, `void (enter("5"), hasGivenUp = true, show())`)
-	b.Contains("#met", "✓ the half repaired lock: a session ends after Lock has returned → connection lost, the hold ends")
+	b.Contains("#met", "✓ the half repaired lock: a session ends after Lock has returned, as with the recipe → connection lost, the hold ends")
 	b.Contains("#met", "○ the recipe: not found yet")
 	browser.Evaluate[any](b, `void (store.set("zklock-network-4", '{"0":5}'), show())`)
 	b.Contains("#met", "○ the recipe: another mistake, not found yet") // two held it, but no message was lost
@@ -1159,7 +1159,7 @@ func TestTheLineThatSaysHowInABrowser(t *testing.T) {
 	says("deliver it")
 	b.Says("#how", "Press a request to deliver it.")
 	browser.Evaluate[any](b, `void (enter("4"), path = rest(game, 0), played = path.length, show())`)
-	b.Contains("#says", "This order of events is right: A is done; B is done. The fault is not spent.")
+	b.Contains("#says", "It held: A is done; B is done. The fault is not spent. Try another.")
 	b.Says("#how", "The end: take choices back, or begin again.")
 }
 

@@ -78,8 +78,8 @@ var hunts = []Level{
 			"before its session ended. The repair, beside it: Lock returns a hold, which ends with the connection.",
 			"第 1 关的走法在这里照样能赢：{X} 的 Lock 早已返回，会话后来才结束，再问也没有用。"+
 				"修法见旁边：Lock 返回一个 hold，连接一断，hold 就结束。"),
-		Met: []lang.Text{text("a session ends after Lock has returned → connection lost, the hold ends",
-			"Lock 返回之后会话结束 → 连接断开，hold 就结束")},
+		Met: []lang.Text{text("a session ends after Lock has returned, as with the recipe → connection lost, the hold ends",
+			"Lock 返回之后会话结束（官方做法也一样）→ 连接断开，hold 就结束")},
 		Shows: []int{0},
 		Hints: []lang.Text{text("A request or a reply need not be lost. What else can the coin buy?", "不一定要丢失请求或响应。红币还能用在哪里？")},
 		Goals: anyOf(explore.Gravest[:3]...),

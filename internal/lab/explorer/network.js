@@ -498,8 +498,7 @@ function showVerdict(isOver, end, won, all, lost, isSafe) {
     }
   } else if (isOver) {
     const unspent = coinsLeft() ? say(" The fault is not spent.", "故障还没有用掉。") : "";
-    p(isSound() ? say("It held: ", "它守住了：") + ends + say(".", "。") + unspent + say(" Try another.", "再试一次。")
-      : say("This order of events is right: ", "这种次序是正确的：") + ends + say(".", "。") + unspent, "right");
+    p(say("It held: ", "它守住了：") + ends + say(".", "。") + unspent + say(" Try another.", "再试一次。"), isSound() ? "right" : "");
   }
   if (!parts.length) p(say("Nothing here is simulated: all of it was recorded on a real ZooKeeper server.", "这里没有任何东西是模拟的：全都录自真实的 ZooKeeper 服务器。"), "shown");
   says.replaceChildren(...parts);
