@@ -242,6 +242,9 @@ func TestALostConnectionIsDrawnInABrowser(t *testing.T) {
 		b.Contains("#"+board, "connection lost")
 		cut := fmt.Sprintf(`[...document.querySelectorAll("#%s .wire")].map((e) => e.hasAttribute("stroke-dasharray"))`, board)
 		assert.Equal(t, []bool{true, false}, browser.Evaluate[[]bool](b, cut), board)
+		isOnWire := fmt.Sprintf(`(({ top, bottom }, client, server) => top > client.bottom && bottom < server.top)(
+			...[".cut", ".client", ".server"].map((e) => document.querySelector("#%s " + e).getBoundingClientRect()))`, board)
+		assert.True(t, browser.Evaluate[bool](b, isOnWire), "where it is said: %s", board)
 	}
 	press(b, "go-0") // its Unlock sends a request: it has a new connection
 	b.Contains("#board", "session ended")
@@ -451,6 +454,9 @@ func TestOneWordForOneThingInABrowser(t *testing.T) {
 	b.Contains("#board [data-chip='1']", "watch 0lose reply?")
 	press(b, "go-1")
 	b.Contains("#says", "B: watch 0: reply lost.")
+	b.Says("#beads button:last-child", "B✕↑")
+	browser.Evaluate[any](b, `void (enter("4"), path = spelled("Ar"), played = 1, show())`)
+	b.Says("#beads button", "A✕↓")
 	for _, fault := range []string{"l", "x"} {
 		browser.Evaluate[any](b, fmt.Sprintf(`void enter("W19", "ApA%s")`, fault))
 		b.Contains("#board", "watch (no name)")
@@ -565,6 +571,12 @@ func TestTheMenuOfAClientInABrowser(t *testing.T) {
 	b.Do(chromedp.KeyEvent(kb.Escape))
 	b.Until(`menu === -1 && document.querySelector("[data-key=go-1-crash]") === null`)
 	b.Until(`location.hash === "#4/"`)
+
+	// It is closed by a press on it, so that what follows is seen.
+	press(b, "client-1")
+	open := browser.Evaluate[int](b, `(go(moves().find((m) => m.client === 1 && m.deed === "crash")),
+		[...at("board").querySelectorAll("[data-key^=go-1-]")].filter((e) => !e.matches(".flies")).length)`)
+	assert.Zero(t, open, "pills, while B crashes")
 }
 
 // The coin itself does nothing: pressed, it shows all that can spend it, and only that.

@@ -217,7 +217,7 @@ function client(p, g, point, c, read, path) {
     words(x, y, nameOf(c), inside ? "fill:var(--paper)" : s.state === "crashed" ? "paint-order:stroke;stroke:var(--paper);stroke-width:8px" : "", "name");
   const label = `${say("client ", "客户端 ")}${nameOf(c)}${say(", ", "，")}${state}${say(": what can happen to it", "：它可能遇到什么")}`;
   const out = [faults.length ? press(`client-${c}`, label, circle, `aria-expanded="${menu === c}"`) : circle, words(x, y - p.r - 14, state, `fill:var(--${colour})`)];
-  if (isCut(s)) out.push(words(x, y - p.r - 14 - p.line, connectionLost(), "fill:var(--bad)", "small"));
+  if (isCut(s)) out.push(words(x, p.isSmall ? p.chip : (p.chip + 21 + p.server) / 2, connectionLost(), "fill:var(--bad)", "small cut")); // on the wire, under the chip
   else if (s.expired && !p.isSmall) out.push(words(x, y - p.r - 14 - p.line, say("session ended", "会话已结束"), "fill:var(--bad)", "small"));
   if (p.isSmall) out.push(s.op ? words(x, p.chip, request(s), "", "small wait") : "");
   else if (read && menu !== c) out.push(box(x, y + 53, 128, 22, "", 3), words(x, y + 53, say("has read: ", "读到：") + (read.join(" ") || say("nobody", "没有人")), "", "small"));
@@ -563,7 +563,7 @@ function bead(m, k) {
   b.type = "button";
   b.className = (isFault(m) ? "fault " : "") + (k >= played ? "ahead" : "");
   b.style.borderColor = COLOURS[m.client];
-  b.textContent = nameOf(m.client) + { pass: "", unlock: "◦", "lose-request": "✕", "lose-reply": "✕", crash: "†", expire: "∅", "give-up": "–" }[m.deed];
+  b.textContent = nameOf(m.client) + { pass: "", unlock: "◦", "lose-request": "✕↓", "lose-reply": "✕↑", crash: "†", expire: "∅", "give-up": "–" }[m.deed];
   b.dataset.key = `bead-${k}`;
   b.ariaLabel = b.title = `${k + 1}. ${nameOf(m.client)}${say(": ", "：")}${m.op ? request(m) + say(": ", "：") : ""}${deeds()[m.deed]}`;
   b.ariaCurrent = k === played - 1 ? "step" : "false";
@@ -657,11 +657,11 @@ const isMoving = () => isBusy && !shown; // a choice of the reader's is under wa
 async function go(m, focus = `go-${m.client}`) {
   const then = halts;
   isBusy = true;
-  const before = second(), chip = at("board").querySelector(`[data-chip="${m.client}"]`);
+  const before = second(), signs = at("board").querySelectorAll(`[data-chip="${m.client}"], [data-key^="go-${m.client}-"]`);
   path = [...mine(), m];
   menu = -1;
   turned = {};
-  chip?.classList.add("flies"); // it is not seen, but keeps the focus
+  for (const sign of signs) sign.classList.add("flies"); // the chip or the menu is not seen, but keeps the focus
   const point = mine().at(-1)?.to ?? 0, others = before ? answer(game, m, before.other, before.now) : [];
   if (before) showSecond(before); // a choice of the reader's may have halted it
   const follows = (async () => {
