@@ -47,7 +47,7 @@ func Open(t *testing.T, url string, width, height int) *Browser {
 	t.Cleanup(func() { _ = os.RemoveAll(temporary) }) // a process of Chromium may end a little later
 	options = append(options, chromedp.Env("TMPDIR="+temporary))
 
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(cancel)
