@@ -157,7 +157,7 @@ func (e Exercise) askVariants(t *testing.T) {
 	if parts := strings.SplitN(pattern, "/", 3); len(parts) < 3 {
 		pattern = "^TestTheExercise$/^" + strings.ReplaceAll(e.String(), " ", "_") + "$"
 	}
-	ask := exec.CommandContext(t.Context(), program, "-test.v="+strconv.FormatBool(testing.Verbose()), "-test.run", pattern, "-test.timeout", "20m")
+	ask := exec.CommandContext(t.Context(), program, "-test.v="+strconv.FormatBool(testing.Verbose()), "-test.run", pattern, "-test.timeout", "40m")
 	ask.Dir = here
 	ask.Env = server.Environ()
 	said, err = ask.CombinedOutput()
