@@ -100,7 +100,8 @@ BESIDE = ./docs ./internal/...
 # The other modules. leased's tests use this one, by leased/go.work: a require in its go.mod would reach those who use
 # leased. With a workspace Go takes no -mod=mod.
 WORKSPACE = GOWORK="$(CURDIR)/leased/go.work" GOFLAGS="$(filter-out -mod=mod,$(GOFLAGS))"
-CHECK = go vet ./... && go run $(STATICCHECK) ./... && go test $(RACE) -vet=off -p 2 -timeout 1800s ./...
+# One package at a time: those of leased and of the pages in a browser each take both cores of a small machine.
+CHECK = go vet ./... && go run $(STATICCHECK) ./... && go test $(RACE) -vet=off -p 1 -timeout 1800s ./...
 
 # RACE=-race is for .ci.
 
