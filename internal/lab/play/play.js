@@ -395,7 +395,7 @@ function named() {
 }
 
 // learns reports whether the page shows a lesson.
-const learns = () => document.body.classList.contains("learning");
+const learns = () => service.course?.lesson > 0 && document.body.classList.contains("learning");
 
 // isCalm reports whether it shows one in which nothing goes wrong.
 const isCalm = () => document.body.classList.contains("calm");
@@ -407,6 +407,7 @@ const crowd = () => live().map((b) => b.clients).reduce((a, b) => b.length > a.l
 
 // render writes what has changed.
 function render() {
+  dirty = false; // first: if this render fails, soon can still ask for the next one
   if (!service.course) return; // the service has sent nothing yet
   if (later && live().every((b) => b.shows(later.since))) {
     service.course = later;
@@ -414,7 +415,6 @@ function render() {
   }
   settles();
   document.body.classList.remove("unknown");
-  dirty = false;
   rendered = performance.now();
   const pair = live().length > 1;
   $("stages").classList.toggle("pair", pair);
@@ -537,7 +537,7 @@ function settles() {
 const isNext = (what, client) => toDo()?.do === what && toDo().client === client && !isDoing() && hasGuessed();
 
 // isOf reports whether an action is what a task asks for.
-const isOf = (task, action) => action?.do === task.do && (action.client ?? -1) === task.client;
+const isOf = (task, action) => task !== undefined && action?.do === task.do && (action.client ?? -1) === task.client;
 
 // isDoing reports whether the button of the task was the last one pressed: the result is awaited.
 const isDoing = () => live().every(({ is: { counters } }) => counters.since > service.course.since && isOf(toDo(), counters.action));
@@ -900,8 +900,10 @@ function animate() {
   moving = true;
   requestAnimationFrame(function tick(now) {
     if (now - painted > 35 || !painted) { // twenty-five pictures a second are enough, and leave time for news
-      moving = isDragging() ? plays(Math.min(100, now - painted) / 1000) : live().map((b) => b.draw(performance.now())).some(Boolean);
+      const passed = Math.min(100, now - painted) / 1000;
       painted = now;
+      moving = false; // if a drawing fails, the next call of animate draws again
+      moving = isDragging() ? plays(passed) : live().map((b) => b.draw(performance.now())).some(Boolean);
     }
     if (moving) requestAnimationFrame(tick);
     else if (!isDragging() && live().some((b) => b.ticks && b.root.checkVisibility())) setTimeout(animate, 150); // for the rings
