@@ -393,7 +393,7 @@ function show(focus) {
   if (!hasPulsed && !shown) at("board").querySelector(".chip")?.classList.add("pulses");
   hasPulsed = true;
   at("board").classList.toggle("win", Boolean(end?.wrong.length));
-  const all = left(), isSafe = !isOver && !shown && all.length > 0 && !game.goesWrong(here());
+  const all = left(), isSafe = !isOver && !shown && all.length > 0 && !game.ways(here()).bad;
   const lost = isOver || shown ? [] : isSafe ? level.goals : all.filter((goal) => !onward(goal));
   showVerdict(isOver, end, won, all, lost, isSafe);
   if (two && late !== halts) showSecond(two);
@@ -412,7 +412,7 @@ function show(focus) {
   if (isFinale && !shown) store.set("zklock-network-" + level.key, JSON.stringify({ played: 1 }));
   const hasWon = isSound() ? isFinale : hasGivenUp || Object.keys(best()).length > 0 || won.length > 0;
   at("every").hidden = !isOver || !isSound() && !hasWon;
-  const every = figure(columnsOf(game)), bad = figure(columnsOf(game, (end) => end?.wrong.length > 0));
+  const every = figure(game.ways(0).all), bad = figure(game.ways(0).bad);
   at("every").textContent = isSound() ? say(`Show all ${every} orders`, `看全部 ${every} 种次序`)
     : say(`See all ${every}: ${bad} break`, `看全部 ${every} 种：${bad} 种出错`);
   showFinale(isFinale);
@@ -438,7 +438,7 @@ function showFinale(isFinale) {
   at("finale").hidden = !isFinale;
   at("give").hidden = isSound();
   if (!isFinale) return;
-  const all = figure(columnsOf(game)), coins = count(level.coins, "one fault", "faults", "次故障");
+  const all = figure(game.ways(0).all), coins = count(level.coins, "one fault", "faults", "次故障");
   at("sound").textContent = say(`✓ ${all} interleavings of ${game.data.clients} clients with ${level.coins ? coins : "no fault"}: none is wrong.`,
     `✓ ${game.data.clients} 个客户端、${coins}，共 ${all} 种交错次序：没有一种出错。`);
   const hunted = data.levels.filter((l) => l.met), isMet = (l) => l.shows.some((k) => best(l.key)[k]);
@@ -834,31 +834,12 @@ at("give").ontoggle = () => {
 
 const figure = (n) => n.toLocaleString("en");
 
-// columnsOf counts the interleavings of a game, or those with an end that is meant.
-function columnsOf(g, isMeant = () => true) {
-  const known = new Map();
-  const from = (point) => {
-    const next = g.moves(point);
-    if (!known.has(point)) known.set(point, next.length ? next.reduce((sum, m) => sum + from(m.to), 0) : Number(isMeant(g.end(point))));
-    return known.get(point);
-  };
-  return from(0);
-}
-
 const ROW = 16; // pixels, for each choice
 const NEAR = 6, NEAR_TOUCH = 12; // pixels: so far from a red column, it is meant
 
 function icicle() {
   const canvas = at("icicle"), css = getComputedStyle(document.documentElement), colour = (name) => css.getPropertyValue(`--${name}`).trim();
-  const known = new Map();
-  const ways = (point) => {
-    if (!known.has(point)) {
-      const next = game.moves(point).map((m) => ways(m.to));
-      const leaf = { all: 1, bad: game.end(point)?.wrong.length ? 1 : 0, deep: 0 };
-      known.set(point, next.length ? next.reduce((a, b) => ({ all: a.all + b.all, bad: a.bad + b.bad, deep: Math.max(a.deep, b.deep + 1) }), { all: 0, bad: 0, deep: 0 }) : leaf);
-    }
-    return known.get(point);
-  };
+  const ways = (point) => game.ways(point);
   const total = ways(0), row = Math.round(ROW * devicePixelRatio), ends = [];
   canvas.style.height = `${(total.deep + 1) * ROW}px`;
   const w = canvas.width = canvas.clientWidth * devicePixelRatio, unit = w / total.all;

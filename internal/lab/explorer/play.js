@@ -15,10 +15,21 @@ class Game {
     const [wrong, says] = this.data.ends[end];
     return { wrong, says };
   }
-  // goesWrong reports whether something can still go wrong from a point on.
-  goesWrong(point) {
-    this.wrong ??= [];
-    return this.wrong[point] ??= this.end(point)?.wrong.length > 0 || this.moves(point).some((m) => this.goesWrong(m.to));
+  // ways counts the interleavings that go on from a point, how many of them end wrong, and the choices of the longest.
+  ways(point) {
+    this.known ??= [];
+    return this.known[point] ??= this.counts(point);
+  }
+  counts(point) {
+    const next = this.moves(point).map((m) => this.ways(m.to));
+    if (!next.length) return { all: 1, bad: this.end(point)?.wrong.length ? 1 : 0, deep: 0 };
+    const sum = { all: 0, bad: 0, deep: 0 };
+    for (const { all, bad, deep } of next) {
+      sum.all += all;
+      sum.bad += bad;
+      sum.deep = Math.max(sum.deep, deep + 1);
+    }
+    return sum;
   }
   stand(point, client) {
     const [state, op, on, sets, gaveUp, expired, watches] = this.data.stands[this.data.states[this.data.points[point][0]][client]];
