@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -311,7 +312,8 @@ var (
 		"持锁随一条连接结束：随哪一条？你是什么时候取得它的？",
 	)}
 	whatEndsTheWork = &Property{Question: text(
-		"which of these end the context of the work, when, and with which cause: the call's context, the parent, the end of the hold?",
+		"which of these end the context of the work, when, and with which cause: the call's context, the parent, "+
+			"the end of the hold?",
 		"调用时传入的 context、工作的 parent、持锁的结束：其中哪些会结束工作的 context？什么时候？原因各是什么？",
 	)}
 	overHold = &Property{Question: text(
@@ -324,28 +326,38 @@ var (
 // In step 1 a client may have made the same znode: it must not delete it more often than that.
 func (s *Story) deletesAnothers() string {
 	for _, m := range s.members {
-		deleted := m.Tap.Done(wiretap.Delete)
-		for _, znode := range deleted {
-			isOfLock := znode == m.Path && s.subject.Znode || strings.HasPrefix(znode, m.Path+"/")
-			if !isOfLock || times(znode, deleted) <= times(znode, m.Tap.Done(wiretap.Create))+m.Tap.Unanswered(wiretap.Create) {
+		made, deleted := times(m.Tap.Done(wiretap.Create)), times(m.Tap.Done(wiretap.Delete))
+		perhaps := m.Tap.Unanswered(wiretap.Create)
+		for _, znode := range slices.Sorted(maps.Keys(deleted)) {
+			isLock := s.subject.Znode && znode == m.Path
+			isInQueue := strings.HasPrefix(znode, m.Path+"/")
+			mayBeItsOwn := deleted[znode] <= made[znode]+perhaps
+			if mayBeItsOwn || !isLock && !isInQueue {
 				continue
 			}
-			for _, other := range s.members {
-				if other.Tap != m.Tap && slices.Contains(other.Tap.Done(wiretap.Create), znode) {
-					return fmt.Sprintf("%s has deleted %s, which %s had made", m.Name, znode, other.Name)
-				}
+			if maker := s.makerOf(znode, m); maker != "" {
+				return fmt.Sprintf("%s has deleted %s, which %s had made", m.Name, znode, maker)
 			}
 		}
 	}
 	return ""
 }
 
-// times counts how often a list has a znode.
-func times(znode string, list []string) (n int) {
-	for _, other := range list {
-		if other == znode {
-			n++
+// makerOf returns the name of a client that has made a znode, over another connection than m, or "".
+func (s *Story) makerOf(znode string, m *zktest.Member) string {
+	for _, other := range s.members {
+		if other.Tap != m.Tap && slices.Contains(other.Tap.Done(wiretap.Create), znode) {
+			return other.Name
 		}
+	}
+	return ""
+}
+
+// times counts how often each path is in a list.
+func times(paths []string) map[string]int {
+	n := map[string]int{}
+	for _, path := range paths {
+		n[path]++
 	}
 	return n
 }
