@@ -45,22 +45,22 @@ func (s *service) compares() error {
 	return nil
 }
 
+// measuresSteps ends early if the service does, or if a step cannot be measured.
 func (s *service) measuresSteps() {
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.finale.Busy = false
+	}()
 	for _, l := range locks.Steps() {
 		var m measured
-		err := zktest.TellUntil(s.ctx, func(t zktest.T) { m = s.measuresStep(t, l) })
+		if err := zktest.TellUntil(s.ctx, func(t zktest.T) { m = s.measuresStep(t, l) }); err != nil {
+			return
+		}
 		s.mu.Lock()
-		if err == nil {
-			s.finale.Rows = append(slices.Clone(s.finale.Rows), m)
-		}
+		s.finale.Rows = append(slices.Clone(s.finale.Rows), m)
 		s.mu.Unlock()
-		if err != nil {
-			break
-		}
 	}
-	s.mu.Lock()
-	s.finale.Busy = false
-	s.mu.Unlock()
 }
 
 func (s *service) measuresStep(t zktest.T, l locks.Entry) measured {

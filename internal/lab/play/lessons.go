@@ -571,10 +571,12 @@ func (s *service) guide() {
 // spoiled returns a client that has lost its session or the lock, although no task makes it lose them, or nobody.
 func (l *lesson) spoiled(b *side) int {
 	hasBegun := b.Counters().Action != nil && b.Counters().Action.Do != "lesson"
-	return slices.IndexFunc(b.clients, func(c *client) bool {
+	for _, c := range b.clients {
 		if c.first == 0 {
 			c.first = c.Session
 		}
+	}
+	return slices.IndexFunc(b.clients, func(c *client) bool {
 		isMeant := hasBegun && slices.ContainsFunc(l.Tasks, func(t task) bool {
 			return (t.Do == "kill" || t.Do == "pause") && t.Client == c.Number
 		})
