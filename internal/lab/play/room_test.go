@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 
 	"zklock/internal/lab/browser"
@@ -26,9 +25,8 @@ const clipped = `[...document.querySelectorAll("main *")].filter((e) => {
 func (w *window) hidesNothing(when string) {
 	w.Helper()
 	for range 2 {
-		for _, size := range [][2]int64{{390, 844}, {1440, 900}, {1280, 800}} {
-			w.Do(chromedp.EmulateViewport(size[0], size[1]))
-			w.Until(fmt.Sprintf(`innerWidth === %d && boards[0].width === boards[0].stage.canvas.clientWidth`, size[0]))
+		for _, size := range otherSizes {
+			w.resizes(size)
 			browser.Evaluate[any](w.Browser, `render(); null`)
 			assert.Empty(w, browser.Evaluate[[]string](w.Browser, clipped), "%s, %v", when, size)
 		}

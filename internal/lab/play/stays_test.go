@@ -15,13 +15,21 @@ import (
 // sizes are of the windows in which a lesson is followed: a laptop, a large screen, a phone.
 var sizes = [][2]int64{{1366, 768}, {1920, 1080}, {390, 844}}
 
+// otherSizes are those in which no text may be cut: a phone, and two more laptops.
+var otherSizes = [][2]int64{{390, 844}, {1440, 900}, {1280, 800}}
+
+// resizes gives the window a size, and waits until the drawings have theirs.
+func (w *window) resizes(size [2]int64) {
+	w.Helper()
+	w.Do(chromedp.EmulateViewport(size[0], size[1]))
+	w.Until(fmt.Sprintf(`innerWidth === %d && live().every((b) => b.width === b.stage.canvas.clientWidth)`, size[0]))
+}
+
 // places are where the drawings of a lesson stand, in a window of each size.
 func (w *window) places() (all []string) {
 	w.Helper()
 	for _, size := range sizes {
-		w.Do(chromedp.EmulateViewport(size[0], size[1]))
-		isDrawn := `innerWidth === %d && live().every((b) => b.width === b.stage.canvas.clientWidth)`
-		w.Until(fmt.Sprintf(isDrawn, size[0]))
+		w.resizes(size)
 		browser.Evaluate[any](w.Browser, `scrollTo(0, 0); null`) // on a phone some lessons scroll
 		all = append(all, browser.Evaluate[string](w.Browser, `live().map((b) => {
 			const at = b.stage.canvas.getBoundingClientRect();
@@ -53,9 +61,8 @@ func (w *window) places() (all []string) {
 // isWhole checks that no text is cut, on two more laptops and on a phone.
 func (w *window) isWhole(when string) {
 	w.Helper()
-	for _, size := range [][2]int64{{1280, 800}, {1440, 900}, {390, 844}} {
-		w.Do(chromedp.EmulateViewport(size[0], size[1]))
-		w.Until(fmt.Sprintf(`innerWidth === %d && live().every((b) => b.width === b.stage.canvas.clientWidth)`, size[0]))
+	for _, size := range otherSizes {
+		w.resizes(size)
 		const cut = `[...document.querySelectorAll("#lesson, #lesson *, .side, .banners, .ls, #when")].filter((e) => e.checkVisibility() &&
 			getComputedStyle(e).overflowY !== "visible" && e.scrollHeight > e.clientHeight).map((e) => e.textContent)`
 		assert.Empty(w, browser.Evaluate[[]string](w.Browser, cut), "%s: %v", when, size)
