@@ -30,6 +30,9 @@ type Browser struct {
 // patience is how long a test waits for a page at most.
 const patience = 90 * time.Second
 
+// lifetime is how long a test may use a page at most.
+const lifetime = 8 * time.Minute
+
 // Open opens a page in a window of this size. The page may load only what is in it or in its
 // folder. When the test ends, it fails if the page has asked for anything else, or has made an
 // error. Without a browser the test is skipped. If ZKLOCK_REQUIRE_BROWSER is set, it fails instead.
@@ -47,7 +50,7 @@ func Open(t *testing.T, url string, width, height int) *Browser {
 	t.Cleanup(func() { _ = os.RemoveAll(temporary) }) // a process of Chromium may end a little later
 	options = append(options, chromedp.Env("TMPDIR="+temporary))
 
-	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), lifetime)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(cancel)
