@@ -60,29 +60,35 @@ func cellsOf(row line) []string { return strings.Split(strings.Trim(row.text, "|
 func TestEachDocumentOfTheCourseLinksToWhereElseItIsJudged(t *testing.T) {
 	r := read(t)
 	for _, p := range []page{r.pages["docs/course.md"], r.pages["docs/course.zh-CN.md"]} {
-		links, rows := map[string][]string{}, map[string][]string{}
+		links, elsewhere := map[string][]string{}, map[string][]string{}
 		for _, s := range p.sections {
 			if !slices.Contains(documents, s.heading) {
 				continue
 			}
-			links[s.heading] = []string{}
-			for _, l := range s.links() {
-				if l.number < s.rows[0].number {
-					links[s.heading] = append(links[s.heading], l.text)
-				}
-			}
-			for _, row := range s.rows {
-				for _, other := range documents {
-					link := "#" + Anchor(s.heading)
-					isAbout := other != s.heading && strings.Contains(cellsOf(row)[0], other)
-					if isAbout && !slices.Contains(rows[other], link) {
-						rows[other] = append(rows[other], link)
-					}
+			links[s.heading] = linksOfHead(s)
+			for _, document := range documents {
+				if document != s.heading && hasRowAbout(s, document) {
+					elsewhere[document] = append(elsewhere[document], "#"+Anchor(s.heading))
 				}
 			}
 		}
 		for _, document := range documents {
-			assert.ElementsMatch(t, rows[document], links[document], "%s, %s", p.path, document)
+			assert.ElementsMatch(t, elsewhere[document], links[document], "%s, %s", p.path, document)
 		}
 	}
+}
+
+// linksOfHead lists the links that stand above the rows of a section.
+func linksOfHead(s section) (links []string) {
+	for _, l := range s.links() {
+		if l.number < s.rows[0].number {
+			links = append(links, l.text)
+		}
+	}
+	return links
+}
+
+// hasRowAbout reports whether the first cell of a row names a document.
+func hasRowAbout(s section, document string) bool {
+	return slices.ContainsFunc(s.rows, func(row line) bool { return strings.Contains(cellsOf(row)[0], document) })
 }
