@@ -174,6 +174,7 @@ var variants1 = []Variant{
 `),
 	// W24: it does not check whether the znode exists. Where many contend, one of many releases comes at that
 	// moment, or none.
+	// Somebody who writes into the znode may wake the waiter at the moment of a release, too.
 	alone("watches what has gone", property.ReleaseSeen, `
 +_, _, changed, err := l.conn.ExistsW(l.path)
 +if err != nil {
@@ -185,7 +186,7 @@ var variants1 = []Variant{
 +case <-changed:
 +case <-ctx.Done():
  }
-`, property.OneHolder, property.ManyShare),
+`, property.OneHolder, property.ManyShare, property.WhateverIsInIt),
 	alone("does not say which lock", property.UnlockTooMany, `
 -return failed("unlock", l.path, l.conn.Delete(l.path, -1))
 +err := l.conn.Delete(l.path, -1)
