@@ -193,7 +193,7 @@ func TestTheChaptersInTerminals(t *testing.T) {
 
 var (
 	quoted  = regexp.MustCompile(`(?m)^(\w+) [\d:.]{12}  (.*)$`)
-	varying = regexp.MustCompile(`_c_[0-9a-f]{16}-lock-\d{10}|[0-9a-f]{16}|\d+ times|token is \d+`)
+	varying = regexp.MustCompile(`_c_[0-9a-f]{16}-lock-\d{10}|0x[0-9a-f]+|[0-9a-f]{16}|\d+ times|token is \d+`)
 )
 
 // saysWhatIsQuoted tests that the chapter's quotes have been said.
@@ -298,6 +298,24 @@ func oneIsTold(c *chapter) {
 	a.says("released the lock")
 	a.ends(0)
 	last.says("holds the lock")
+	last.enter()
+	last.ends(0)
+	pausedHolderLearnsByUnlock(c)
+}
+
+func pausedHolderLearnsByUnlock(c *chapter) {
+	a := c.client("holds the lock", "ada")
+	b := c.client("is not the first: it watches lock-0000000003", "ben")
+	a.signal(syscall.SIGSTOP)
+	b.says("holds the lock")
+	a.signal(syscall.SIGCONT)
+	a.says("has expired; it has a new one")
+	a.enter()
+	a.says("Unlock has failed")
+	a.says(zk.ErrNoNode.Error())
+	a.ends(1)
+	b.enter()
+	b.ends(0)
 }
 
 func pausedHolderIsTold(c *chapter) {
