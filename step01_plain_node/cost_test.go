@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -114,6 +115,22 @@ func TestStillBrokenAnotherClientReleasesTheLock(t *testing.T) {
 	require.NoError(t, other.Unlock(), "Unlock by a client that does not hold the lock")
 	require.NoError(t, b.Start().Err(), "Ben's Lock, while Ada still holds the lock")
 	chapter.Says(t, "Ada holds the lock, Cleo calls Unlock, Ben calls Lock: Ada and Ben both hold the lock")
+}
+
+// Nobody makes a mistake: Ada's session expires while she works, and then she calls Unlock.
+func TestStillBrokenAnExpiredHolderReleasesTheLockOfTheNext(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b, c := ephemeral.Join(z, "Ada"), ephemeral.Join(z, "Ben"), ephemeral.Join(z, "Cleo")
+	held := a.Acquire()
+	z.Expire(a.Client)
+	b.Acquire()
+	a.Tap.Restore()
+	z.Await("Ada to be connected again", func() bool { return a.State() == zk.StateHasSession })
+	require.NoError(t, held.Unlock(), "Ada's Unlock, while Ben holds the lock")
+	require.NoError(t, c.Start().Err(), "Cleo's Lock, while Ben still holds the lock")
+	chapter.Says(t,
+		"NewEphemeral: Ada's session expires, Ben locks, Ada unlocks, Cleo locks: Ben and Cleo both hold the lock")
 }
 
 // The server creates Ada's znode, and the connection breaks before the reply arrives.
