@@ -122,8 +122,8 @@ func needsSQLite(t *testing.T) *zktest.Zoo {
 func TestOneStatementSaysWhoMayShip(t *testing.T) {
 	z := needsSQLite(t)
 	db := newStore(t, z)
-	claim, cancellation, _ := strings.Cut(db.statements[whoMayShip], "\n")
-	matches := func(statement string) string { return db.run(statement + "SELECT changes();") }
+	claim, cancellation, _ := strings.Cut(db.statements[whoMayShip], ";\n")
+	matches := func(statement string) string { return db.run(statement + ";SELECT changes();") }
 	require.Equal(t, "1", matches(claim), "rows that the claim matches")
 	require.Equal(t, "0", matches(cancellation), "rows that the cancellation matches after the claim")
 	require.Equal(t, "shipping", db.state(17))
