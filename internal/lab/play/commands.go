@@ -224,13 +224,14 @@ func (b *side) all(do string) error {
 		return errors.New("there is no client that can do that now")
 	}
 	b.Acts(b.now(), stage.Action{Do: do})
-	return b.goes(func() {
+	b.left.Go(func() { // on both sides at the same time
 		isCrowd := len(whom) > 20 // a crowd calls Lock at the same time, behind the first client
 		for i, one := range whom {
 			comesInTurn := i == 0 || !isCrowd
 			one.follows(one.asks(do), do == "lock" && comesInTurn)
 		}
 	})
+	return nil
 }
 
 // tooLong is the longest time for which the next client waits until the one before it has joined the

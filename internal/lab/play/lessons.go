@@ -72,9 +72,8 @@ type task struct {
 	Client int       `json:"client"` // everyone: the command is for all clients that can do it
 	Moment string    `json:"moment"` // the decisive message, shown again: lost or notified; "": none
 
-	slows bool // once it is done, the wire is slow
-	done  func(b *side) bool
-	seen  func(b *side) lang.Text // the result, with its counts; nil: there is nothing to say
+	done func(b *side) bool
+	seen func(b *side) lang.Text // the result, with its counts; nil: there is nothing to say
 }
 
 // everyone is the Client of a task for all clients that can do it.
@@ -339,7 +338,7 @@ var lessons = []lesson{
 		clients: 6,
 		Readers: []int{0, 1, 2, 4, 5},
 		scene:   slices.Repeat([]string{"idle"}, 6),
-		pace:    real,
+		pace:    slow,
 		Calm:    true,
 		Guesses: []guess{{
 			Text: text("Your guess: how many of them hold the lock at the same time?",
@@ -356,7 +355,7 @@ var lessons = []lesson{
 		}},
 		Tasks: []task{
 			{Text: text("Let all of them ask for the lock, in the order of their numbers.",
-				"让它们按编号的顺序请求加锁。"), Do: "lock", Client: everyone, slows: true,
+				"让它们按编号的顺序请求加锁。"), Do: "lock", Client: everyone,
 				done: func(b *side) bool {
 					isShared := b.are("reads", "reads", "reads", "waits", "waits", "waits")
 					isAlone := b.are("holds", "waits", "waits", "waits", "waits", "waits")
@@ -563,9 +562,6 @@ func (s *service) guide() {
 	s.course.Since = s.now()
 	s.course.Counts = counts
 	s.course.Seen = append(s.course.Seen, seen)
-	if t.slows {
-		s.pace, s.moves = slow, slow
-	}
 }
 
 // spoiled returns a client that has lost its session or the lock, although no task makes it lose them, or nobody.

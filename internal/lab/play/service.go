@@ -77,7 +77,7 @@ type side struct {
 	program   locks.Program
 	clients   []*client
 	wanted    int            // how many clients there will be once the lock is built
-	left      sync.WaitGroup // counts the clients whose process has not ended
+	left      sync.WaitGroup // counts the clients whose process has not ended, and the commands that take time
 	ended     bool           // another lock has replaced this one, or the side was emptied
 }
 
