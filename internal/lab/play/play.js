@@ -211,9 +211,9 @@ class Board {
     if (past.at === null && !isDragging()) this.stage.story = story;
     story.frames = story.frames.filter((f) => now < f.to);
     if (this.stage.story.past) {
-      const isFocus = past.focus?.story === this.stage.story && !past.focus.decides;
+      const isFocus = past.focus?.story === this.stage.story && !past.focus.best;
       this.stage.draw(isDragging() ? this.paused : this.recorded(), isFocus ? past.focus.frame : null);
-      return false;
+      return past.focus?.rest > 0;
     }
     story.awake = story.awake.filter((a) => this.state(a.client) === "waits" && (a.to < 0 || now < a.to)); // a holder need not look
     this.stage.draw(now, null);
@@ -227,8 +227,8 @@ class Board {
 
   // recorded returns the recorded moment that is shown.
   recorded() {
-    const i = live().indexOf(this);
-    return past.focus?.decides?.[i] ?? past.clock.recorded(i, past.at);
+    const i = live().indexOf(this), { best, rest } = past.focus ?? {};
+    return best?.[i] ? best[i] - rest : past.clock.recorded(i, past.at);
   }
 
   // hits lays a button over each client that is drawn: it shows what can be done to the client. Tab stops at the chosen
@@ -903,6 +903,7 @@ function animate() {
       const passed = Math.min(100, now - painted) / 1000;
       painted = now;
       moving = false; // if a drawing fails, the next call of animate draws again
+      leads(passed);
       moving = isDragging() ? plays(passed) : live().map((b) => b.draw(performance.now())).some(Boolean);
     }
     if (moving) requestAnimationFrame(tick);
@@ -1140,8 +1141,11 @@ async function goes(by) {
   shows(moments[i].at, moments[i]);
 }
 
-// decides shows the decisive moment of a task that is done, if it was recorded: on each board the one
-// at which most of the decisive messages are on their way.
+// LEAD is how many microseconds of the record are played before the decisive moment.
+const LEAD = 1.5 * SECOND;
+
+// decides plays what led to the decisive moment of a task that is done, if it was recorded, and stops there: on each
+// board at the moment at which most of the decisive messages are on their way.
 async function decides(what) {
   await recall();
   const isIt = { notified: (f) => f.kind === NOTIFICATION, lost: (f) => f.lost }[what];
@@ -1153,8 +1157,18 @@ async function decides(what) {
   });
   const first = found.find((f) => f.frame);
   if (!first) return;
-  shows(past.clock.shown(found.indexOf(first), first.best), { ...first, decides: found.map((f) => f.best) });
+  const rest = still.matches ? 0 : LEAD;
+  shows(past.clock.shown(found.indexOf(first), first.best), { ...first, best: found.map((f) => f.best), rest, decides: !rest });
   past.of = "";
+}
+
+// leads lets time pass until the decisive moment.
+function leads(seconds) {
+  const { focus } = past;
+  if (!focus?.rest) return;
+  focus.rest = Math.max(0, focus.rest - seconds * SECOND);
+  focus.decides = !focus.rest;
+  timeline();
 }
 
 // timeline shows which moment is drawn.

@@ -151,6 +151,21 @@ func TestTheSixStepsAreComparedInABrowser(t *testing.T) {
 		w.done(i + 1)
 	}
 	w.hidesNothing("lesson 6, at its end")
+
+	// The decisive moment is played: first nobody is notified, and then one client in step 5 and both readers in step 6.
+	browser.Evaluate[any](w.Browser, `
+		played = [[], []]; // how many notifications were on their way, picture by picture
+		boards.forEach((b, i) => b.draw = function (...all) {
+			const goesOn = Board.prototype.draw.apply(this, all);
+			if (past.at !== null) played[i].push(b.stage.flying().filter((f) => f.kind === NOTIFICATION).length);
+			return goesOn;
+		});
+		null`)
+	w.press("#lesson [data-do=moment]")
+	w.Until(`Boolean(past.focus?.decides) && !moving`)
+	assert.Equal(t, [][]int{{0, 1}, {0, 2}}, browser.Evaluate[[][]int](w.Browser, `played.map((all) => [all[0], all.at(-1)])`))
+	assert.Greater(t, browser.Evaluate[int](w.Browser, `played[1].length`), 3, "pictures")
+	w.press("#now")
 	w.press("#lesson button.next")
 	w.Until(`$("finale").checkVisibility() && !$("stages").checkVisibility()`)
 	w.Until(`hasFinale() && !service.finale.busy && document.querySelectorAll("#finale .unmeasured").length === 0`)
