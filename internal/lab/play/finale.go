@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"zklock/internal/lab/locks"
+	"zklock/internal/property"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
@@ -18,7 +19,8 @@ type finale struct {
 	Rows []measured `json:"rows"` // one for each step that is done
 }
 
-// measured is what waiting, a release and a crash cost in one step, while waitersOfFinale clients wait.
+// measured is what waiting, a release and a crash cost in one step, while waitersOfFinale clients wait, and what else
+// tells the steps apart.
 type measured struct {
 	Step     string `json:"step"`
 	Waiting  int    `json:"waiting"`  // requests of the waiters in one second
@@ -27,6 +29,8 @@ type measured struct {
 	Notified int    `json:"notified"` // how many notifications one release causes
 	Requests int    `json:"requests"` // of all clients, from that release until all wait silently; 0 if they poll
 	IsFree   bool   `json:"isFree"`   // after the session of a crashed holder another client gets the lock
+	IsFound  bool   `json:"isFound"`  // after a lost reply to create another client gets the lock in the end
+	Shares   bool   `json:"shares"`   // two clients that only read hold the lock at the same time
 }
 
 const waitersOfFinale = 10
@@ -98,7 +102,33 @@ func (s *service) measuresStep(t zktest.T, l locks.Entry) measured {
 
 	z.Expire(next.Client)
 	m.IsFree = z.Soon(isNext)
+	m.IsFound = survivesALostReply(zktest.NewOn(t, s.server), subject)
+	m.Shares = shares(zktest.NewOn(t, s.server), subject)
 	return m
+}
+
+// survivesALostReply loses the reply to a create, and reports whether the next client gets the lock.
+func survivesALostReply(z *zktest.Zoo, subject property.Subject) bool {
+	unlucky, next := subject.Join(z, "the unlucky client"), subject.Join(z, "the next client")
+	next.Acquire().Release() // makes the directory
+	unlucky.Tap.LoseReply(wiretap.Create, 1)
+	if turn := unlucky.Start(); turn.Err() == nil {
+		turn.Release()
+	}
+	return next.Start().Waits() == zktest.Returned
+}
+
+// shares reports whether a second client that only reads gets the lock beside the first.
+func shares(z *zktest.Zoo, subject property.Subject) bool {
+	var how zktest.Wait
+	for _, name := range []string{"reader 1", "reader 2"} {
+		m := subject.Join(z, name)
+		if m.Reader != nil {
+			m = m.Reader
+		}
+		how = m.Start().Waits()
+	}
+	return how == zktest.Returned
 }
 
 // countsInASecond counts what passes between the waiters and the server in one second.

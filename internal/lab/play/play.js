@@ -1248,8 +1248,6 @@ function press(b) {
   if (what === "moment") return decides(b.dataset.moment);
   if (what === "instead") {
     isInstead = !isInstead;
-    const isFinale = isInstead && service.course.lesson === 6;
-    if (isFinale && !service.finale.busy && !hasFinale()) ask({ do: "finale" });
     return soon();
   }
   if (what === "lessons") return start(!choosing || !live().length);
@@ -1409,22 +1407,48 @@ function finaleTask() {
 const STEPS = service.locks.filter(({ key }) => /^[1-6]$/.test(key));
 const hasFinale = () => service.finale.rows?.length === STEPS.length;
 
-// sums writes what was measured of each step.
+// COLUMNS are those of the table: whether a step is as it should be, and what was measured of it. In the first MARKED of
+// them the reader has marked, as his guess, the first step that is.
+const NEXT = text("the next one", "下一个"), NOBODY = text("nobody", "谁也拿不到"), MARKED = 3, marked = [];
+const COLUMNS = [
+  [(m) => m.isFree, (m) => [m.isFree ? NEXT : NOBODY]],
+  [(m) => !m.waiting, ({ waiting, writes }) => [counted(waiting, "request", "个请求"), ...(waiting ? [writes ? text("all writes", "全是写操作") : text("all reads", "全是读操作")] : [])]],
+  [(m) => m.notified === 1, ({ polls, notified, requests }) => polls ? [text("none", "没有通知"), text("they poll", "它们在轮询")] : [text(`${notified} notified`, `通知 ${notified} 个`), counted(requests, "request", "个请求")]],
+  [(m) => m.isFound, (m) => [m.isFound ? NEXT : NOBODY]],
+  [(m) => m.shares, (m) => [m.shares ? text("both", "同时持有") : text("one waits", "一个要等")]],
+];
+const counted = (n, one, zh) => text(`${n.toLocaleString("en")} ${one}${n === 1 ? "" : "s"}`, `${n.toLocaleString("en")} ${zh}`);
+
+// sums writes what was measured of each step, or asks for the guesses.
 function sums() {
-  const { busy, rows } = service.finale, number = (n) => n.toLocaleString("en");
-  const asked = ({ waiting, writes }) => say(waiting === 1 ? "1 request" : `${number(waiting)} requests`, `${number(waiting)} 个请求`)
-    + (!waiting ? "" : writes === waiting ? say(", all writes", "，全是写操作") : writes ? "" : say(", all reads", "，全是读操作"));
-  const woken = ({ polls, notified, requests }) => polls ? say("none notified: they poll", "没有通知：它们在轮询")
-    : say(`${number(notified)} notified, ${number(requests)} requests`, `${number(notified)} 个收到通知，${number(requests)} 个请求`);
+  const { busy, rows } = service.finale, asks = !busy && !rows?.length, hasMarked = Object.keys(marked).length === MARKED;
   fill($("finale").querySelector("tbody"), STEPS.map((l, i) => {
     const [step, name] = say(l.name).split(/[:：] */), m = rows?.[i];
-    const head = make("th", { scope: "row" }, make("b", {}, step), " ", make("small", {}, name));
-    if (!m) return make("tr", { className: "unmeasured" }, head, make("td", { colSpan: 3 }, busy && i === rows.length ? say("measuring …", "正在测量 ……") : "–"));
-    const best = (is) => ({ className: is ? "good" : "bad" });
-    return make("tr", {}, head, make("td", best(!m.waiting), asked(m)), make("td", m.polls ? {} : best(m.notified === 1), woken(m)),
-      make("td", best(m.isFree), m.isFree ? say("the next one gets the lock", "下一个客户端拿到锁") : say("nobody gets the lock", "谁也拿不到锁")));
+    const cells = COLUMNS.map(([isFine, says], k) => {
+      const isMine = marked[k] === i, first = rows?.findIndex(isFine);
+      if (asks && k < MARKED) {
+        const radio = make("input", { type: "radio", name: "mark" + k, value: i, checked: isMine, ariaLabel: step });
+        radio.dataset.mark = k;
+        return make("td", {}, make("label", {}, radio));
+      }
+      const mine = isMine ? [make("small", { className: "mine" }, ...(m ? [mark(first === i)] : []), say(" your guess", " 你猜的"))] : [];
+      if (!m) return make("td", {}, busy && i === rows.length && k === 0 ? say("measuring …", "正在测量 ……") : "–", ...mine);
+      const [what, more] = says(m);
+      return make("td", { className: isFine(m) ? "good" : "bad" }, say(what), ...(more ? [" ", make("small", {}, say(more))] : []), ...mine);
+    });
+    return make("tr", { className: m ? "" : "unmeasured" }, make("th", { scope: "row" }, make("b", {}, step), " ", make("small", {}, name)), ...cells);
   }));
+  $("marks").hidden = $("unsure").hidden = !asks;
+  $("stair").hidden = !hasFinale();
+  $("sums").disabled = busy || asks && !hasMarked;
+  $("sums").classList.toggle("next", asks && hasMarked);
+  set($("sums"), busy ? say("Measuring …", "正在测量 ……") : asks ? say("Measure", "测量") : say("Measure again", "再测一次"));
 }
+document.addEventListener("input", ({ target: { dataset, value } }) => {
+  if (dataset.mark === undefined) return;
+  marked[dataset.mark] = Number(value);
+  soon();
+});
 $("waiters").oninput = () => set($("many"), $("waiters").value);
 $("swept").onclick = async () => {
   const n = Number($("waiters").value);

@@ -168,25 +168,37 @@ func TestTheSixStepsAreComparedInABrowser(t *testing.T) {
 	w.press("#now")
 	w.press("#lesson button.next")
 	w.Until(`$("finale").checkVisibility() && !$("stages").checkVisibility()`)
-	w.Until(`hasFinale() && !service.finale.busy && document.querySelectorAll("#finale .unmeasured").length === 0`)
+	w.hidesNothing("the six steps, before the guess")
+	assert.NotContains(t, w.Text("#finale"), "requests", "what was measured, before the guess")
+	assert.True(t, browser.Evaluate[bool](w.Browser, `$("sums").disabled`), "before the guess")
+	for column, step := range []int{2, 2, 4} { // right, wrong, right
+		w.press(fmt.Sprintf(`#finale [data-mark="%d"][value="%d"]`, column, step-1))
+	}
+	w.press("#sums")
+	const isMeasured = `hasFinale() && !service.finale.busy && document.querySelectorAll("#finale .unmeasured").length === 0`
+	w.Until(isMeasured)
 	rows := browser.Evaluate[[][]string](w.Browser, `[...document.querySelectorAll("#finale tbody tr")]
 		.map((tr) => [...tr.cells].map((e) => e.textContent))`)
 	assert.Len(t, rows, 6)
-	for i, polls := range []string{"requests, all writes", "requests, all reads"} {
-		assert.Regexp(t, `^[1-9][\d,]* `+polls+`$`, rows[i][1])
-		rows[i][1] = ""
+	for i, polls := range []string{"requests all writes", "requests all reads ✗ your guess"} {
+		assert.Regexp(t, `^[1-9][\d,]* `+polls+`$`, rows[i][2])
+		rows[i][2] = ""
 	}
-	const isNext = "the next one gets the lock"
+	const next, one = "the next one", "1 notified 2 requests"
 	assert.Equal(t, [][]string{
-		{"Step 1 a plain znode", "", "none notified: they poll", "nobody gets the lock"},
-		{"Step 2 a queue, and polling", "", "none notified: they poll", isNext},
-		{"Step 3 watch the directory", "0 requests", "10 notified, 11 requests", isNext},
-		{"Step 4 watch the one before", "0 requests", "1 notified, 2 requests", isNext},
-		{"Step 5 survives lost replies", "0 requests", "1 notified, 2 requests", isNext},
-		{"Step 6 a lock to share", "0 requests", "1 notified, 2 requests", isNext},
+		{"Step 1 a plain znode", "nobody", "", "none they poll", "nobody", "one waits"},
+		{"Step 2 a queue, and polling", next + " ✓ your guess", "", "none they poll", "nobody", "one waits"},
+		{"Step 3 watch the directory", next, "0 requests", "10 notified 11 requests", "nobody", "one waits"},
+		{"Step 4 watch the one before", next, "0 requests", one + " ✓ your guess", "nobody", "one waits"},
+		{"Step 5 survives lost replies", next, "0 requests", one, next, "one waits"},
+		{"Step 6 a lock to share", next, "0 requests", one, next, "both"},
 	}, rows)
 	w.hidesNothing("the six steps")
 	assert.Equal(t, "Copy", w.Text("#lesson button.next"), "what to press now")
+	assert.Equal(t, "Measure again", w.Text("#sums"))
+	w.press("#sums")
+	w.Until(`service.finale.busy`)
+	w.Until(isMeasured) // nothing measures when the test ends
 	w.press("[data-do=instead]")
 	w.Until(`$("stages").checkVisibility() && !$("finale").checkVisibility()`)
 }
