@@ -177,7 +177,7 @@ func TestBackLeadsToTheTaskBeforeInABrowser(t *testing.T) {
 	w.Until(`document.querySelectorAll("#start .cards button").length === 6`)
 	w.press("#start li:nth-child(4) button")
 	w.at(4, 1)
-	w.Contains("#board1 h2", "Step 5: an id in each name") // not the answer
+	w.Contains("#board1 h2", "Step 5: a guid in each name") // not the answer
 	w.Contains("#lesson .guesses", "will client 1 learn that it has a znode in the queue?")
 	browser.Evaluate[any](w.Browser, `notes(0, "1"); notes(1, "1"); null`) // yes, in both
 	w.pressNext()
@@ -199,7 +199,7 @@ func TestBackLeadsToTheTaskBeforeInABrowser(t *testing.T) {
 	w.at(4, 3)
 	w.pressNext()
 	w.done(3)
-	w.Contains("#board1 h2", "Step 5: an id in each name")
+	w.Contains("#board1 h2", "Step 5: a guid in each name")
 	over := browser.Evaluate[int](w.Browser, `service.course.since`)
 	w.Do(chromedp.Reload()) // of a lesson that is over nothing is done again
 	w.Until(`document.querySelectorAll("#lesson li.done").length === 3`)
@@ -625,7 +625,7 @@ func TestTheDecisiveMomentIsOnBothBoardsInABrowser(t *testing.T) {
 	assert.Equal(t, [][]bool{{false, false}, {true, true}}, browser.Evaluate[[][]bool](w.Browser, isGone))
 	w.Until(`document.querySelector("#legend [data-sign=lost]").checkVisibility()`)
 
-	// In step 5 the client finds its znode by the id in the name. In step 4 there is none.
+	// In step 5 the client finds its znode by the guid in the name. In step 4 there is none.
 	w.Until(`boards.every((b) => b.strip?.lost.join() === "1")`)
 	assert.Equal(t, []bool{false, true}, browser.Evaluate[[]bool](w.Browser, `boards.map((b) => b.stage.tagOf(1) !== "")`))
 	w.Do(chromedp.EmulateViewport(390, 844)) // on a phone the znodes have their tags, and what happened is said whole
@@ -829,7 +829,7 @@ func TestThePauseIsDraggedInABrowser(t *testing.T) {
 	assert.Equal(t, [][]string{{"none", "none"}, {"9", "6"}}, strips("tokens.map((token) => token.words)"))
 	bounces := browser.Evaluate[[][]int](w.Browser, `boards.map((b) => b.strip.bounces)`)
 	assert.Equal(t, [][]int{{}, {0}}, bounces, "the refused write bounces off the store")
-	assert.False(t, browser.Evaluate[bool](w.Browser, `boards.some((b) => b.stage.isTagged)`), "an id would look like a token")
+	assert.False(t, browser.Evaluate[bool](w.Browser, `boards.some((b) => b.stage.isTagged)`), "a guid would look like a token")
 	harmed := `boards.map(({ stage }) => Boolean(stage.kept().value.late))`
 	assert.Equal(t, []bool{true, false}, browser.Evaluate[[]bool](w.Browser, harmed), "the store, in the drawing")
 	assert.Equal(t, "until", browser.Evaluate[string](w.Browser, `document.activeElement.id`), "where to go on")

@@ -222,7 +222,7 @@ var lessons = []lesson{
 		pace:    slow,
 		Sound:   true,
 		Timed:   true,
-		Untold:  text("Step 5: an id in each name", "第 5 步：名字里有标识"),
+		Untold:  text("Step 5: a guid in each name", "第 5 步：名字里有 guid"),
 		Guesses: []guess{{
 			Text: text("Your guess: will client 1 learn that it has a znode in the queue?",
 				"你猜：客户端 1 会知道队列里有自己的 znode 吗？"),
@@ -254,10 +254,10 @@ var lessons = []lesson{
 							"客户端 1 的 Lock 返回了错误。客户端 1 不知道队列里有一个自己的 znode。")
 					}
 					return lang.Of(
-						"Each client puts an id of its own into its znode's name. "+
-							"By this id client 1 has found its znode. Now it waits.",
-						"每个客户端都把自己选定的标识放进 znode 的名字里。"+
-							"客户端 1 凭这个标识找到了自己的 znode，正在等待。")
+						"Each client puts a random number, a guid, into its znode's name. "+
+							"By its guid client 1 has found its znode. Now it waits.",
+						"每个客户端都把一个随机数（guid）放进 znode 的名字里。"+
+							"客户端 1 凭自己的 guid 找到了自己的 znode，正在等待。")
 				}},
 			{Text: text("Let client 2 ask for the lock.",
 				"让客户端 2 请求加锁。"), Do: "lock", Client: 2,

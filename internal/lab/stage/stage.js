@@ -72,7 +72,7 @@ function number(node) {
   return (node.name.includes("__READ__") ? "R" : node.name.includes("__WRIT__") ? "W" : "") + Number(digits);
 }
 
-// tag returns the first two letters of the id that a client has put into a znode's name, or "".
+// tag returns the first two letters of the guid that a client has put into a znode's name, or "".
 const tag = (node) => node?.name.match(/_c_([0-9a-f]{2})/)?.[1] ?? "";
 
 // onOf returns the znode that a frame is about, or undefined if that is the directory.
@@ -155,7 +155,7 @@ class Stage {
     this.store = { x: box.width / 2, y: box.height - this.foot / 2, w: Math.min(box.width - 8, 380 + this.foot), h: this.foot - 8 };
     this.tiny = side < Math.min(260, this.common);
     this.scale = this.many ? 1 : Math.max(1, Math.min(this.largest, side / common));
-    this.isTagged = clients <= (this.tiny ? 3 : 4) && this.story.nodes.some(tag) && !this.story.stored; // there is room for the ids; beside a store's tokens they would look like tokens
+    this.isTagged = clients <= (this.tiny ? 3 : 4) && this.story.nodes.some(tag) && !this.story.stored; // there is room for the guids; beside a store's tokens they would look like tokens
     this.isCrowd = this.tiny && clients > 6; // there is room for the numbers of the clients, but not for other numbers
     this.dot = this.many ? Math.max(1, Math.min(4, side / clients * 1.2)) : this.isCrowd ? 9 : this.tiny ? (isSparse ? 12 : 10) : this.small ? 13 : 17 * this.scale;
     const label = (this.isCrowd ? 19 : this.tiny ? 21 : this.small ? 25 : 29) * this.scale;
@@ -164,7 +164,7 @@ class Stage {
     const beside = this.tiny ? 24 : isSparse ? 44 : 60;
     this.stretch = areTwo ? 1 : Math.max(1, Math.min(isSparse ? 2.2 : 1.6, (box.width / 2 - this.dot - beside) / outer));
     this.rise = areTwo || this.many ? 1 : Math.max(1, Math.min(1.35, (room / 2 - this.dot - label) / outer));
-    const isFew = this.tiny && clients <= 3; // whose znodes may have ids
+    const isFew = this.tiny && clients <= 3; // whose znodes may have guids
     const isPlain = this.story.znode || this.story.step.startsWith("1"); // its znode is in the middle
     const isTight = this.tiny && !this.isCrowd && !isPlain; // a znode must not touch its client's ring
     const hub = this.story.servers?.length > 1 || isPlain && isSparse ? 0.4 : isFew ? 0.28 : isTight ? 0.31 : this.tiny ? 0.37 : 0.31;
@@ -225,10 +225,10 @@ class Stage {
     this.ink.globalAlpha = 1;
   }
 
-  // tagOf returns the id of a client, as its znode shows it.
+  // tagOf returns the guid of a client, as its znode shows it.
   tagOf(i) { return this.isTagged ? tag(this.story.nodes.findLast((n) => n.owner === i)) : ""; }
 
-  // search draws how a client that has got a list compares each name with its id.
+  // search draws how a client that has got a list compares each name with its guid.
   search(i) {
     const mine = this.tagOf(i), { ink, color } = this, h = this.chip().h;
     if (mine) this.story.nodes.forEach((n, j) => {
@@ -471,7 +471,7 @@ class Stage {
     return crosses ? (beside > 0 ? 2 : -2) * (near - Math.abs(beside)) : 0;
   }
 
-  chip() { return this.isCrowd ? { w: 8, h: 8 } : this.tiny ? { w: this.isTagged ? 32 : 18, h: this.isTagged ? 15 : 13 } : this.small ? { w: this.isTagged ? 38 : 28, h: 18 } : { w: (this.isTagged ? 50 : 38) * this.scale, h: 22 * this.scale }; }
+  chip() { return this.isCrowd ? { w: 8, h: 8 } : this.tiny ? { w: this.isTagged ? 38 : 18, h: this.isTagged ? 18 : 13 } : this.small ? { w: this.isTagged ? 38 : 28, h: 18 } : { w: (this.isTagged ? 50 : 38) * this.scale, h: 22 * this.scale }; }
 
   node(n, i) {
     const { ink, color } = this;
@@ -497,7 +497,7 @@ class Stage {
     ink.lineWidth = 1.5;
     ink.stroke();
     const words = number(n) + (this.isTagged && tag(n) ? "·" + tag(n) : "");
-    const large = this.small ? 12 : 14, size = !this.tiny ? large : this.isTagged ? 11 : 9;
+    const large = this.small ? 12 : 14, size = !this.tiny ? large : this.isTagged ? 13 : 9;
     if (!this.isCrowd) this.text(words, p.x, p.y + 1, held ? color.paper : color.ink, size, "600");
   }
 

@@ -320,8 +320,8 @@ func tellLostReply(s *scene) {
 		return
 	}
 	unlucky.Acquired()
-	s.sum("client 0 looked for its znode, recognized it by the id in its name, and holds the lock.",
-		"客户端 0 去找自己的 znode，凭名字里的标识认出了它，于是持有锁。")
+	s.sum("client 0 looked for its znode, recognized it by the guid in its name, and holds the lock.",
+		"客户端 0 去找自己的 znode，凭名字里的 guid 认出了它，于是持有锁。")
 	s.phase("client 1 arrives", "客户端 1 来了")
 	s.lines(cast[1])
 	s.sum("client 0 holds the lock with one znode, client 1 waits.", "客户端 0 凭一个 znode 持有锁，客户端 1 在等。")
