@@ -72,3 +72,14 @@ func TestALessonEndsWhoeverWritesLast(t *testing.T) {
 	assert.Equal(t, 1, lessons[4].Guesses[0].measured(b))
 	assert.Contains(t, task.seen(b).EN, "has accepted the late write of client 0")
 }
+
+// A long token is shown by its end, where two tokens differ; a count has its thousands separated.
+func TestNumbersAreReadAtAGlance(t *testing.T) {
+	t.Parallel()
+	for token, want := range map[int64]string{6: "6", 999: "999", 4294968055: "…055"} {
+		assert.Equal(t, want, stage.ShortToken(token))
+	}
+	for n, want := range map[int]string{7: "7", 611: "611", 1234: "1,234", 1234567: "1,234,567"} {
+		assert.Equal(t, want, number(n))
+	}
+}

@@ -323,16 +323,17 @@ class Stage {
     this.writeChip(p, `❚❚${name}${token ? " " + tokenName(token) : ""}`, this.color.soft);
   }
 
-  // refusedWrite draws a write that has bounced off the store: its chip stays there, hollow.
+  // refusedWrite draws a write that has bounced off the store: its chip stays there, hollow, with the token that is greater.
   refusedWrite(w) {
     const { store, scale, color } = this, p = { x: this.clientAt(w.client).x, y: store.y - store.h / 2 - 14 * scale };
-    this.writeChip(p, `${tokenName(w.token)} ✕`, color.paper, color.bad);
+    this.writeChip(p, `${tokenName(w.token)} < ${tokenName(this.kept().greatest)} ✕`, color.paper, color.bad);
   }
 
   writeChip(p, words, fill, of = this.color.paper) {
     const { ink, color } = this;
     ink.font = `700 ${12 * this.scale}px system-ui, "DejaVu Sans", sans-serif`;
     const width = ink.measureText(words).width + (this.tiny ? 6 : 12), height = 20 * this.scale;
+    p.x = Math.max(p.x, width / 2 + 2);
     ink.beginPath();
     ink.roundRect(p.x - width / 2, p.y - height / 2, width, height, 5);
     ink.fillStyle = fill;

@@ -39,9 +39,9 @@ func (r *Recorder) Put(now int, c *Figure, token int64) {
 
 // ShortToken returns a token in short form. Of a long token it is the end, where tokens differ.
 func ShortToken(token int64) string {
-	const long, tail = 99_999, 10_000
-	if token > long {
-		return fmt.Sprintf("…%04d", token%tail)
+	const tail = 1000
+	if token >= tail {
+		return fmt.Sprintf("…%03d", token%tail)
 	}
 	return fmt.Sprint(token)
 }

@@ -14,8 +14,8 @@ const FAULTS = {
   restoreserver: text("Restore", "恢复"),
 };
 
-// tokenName returns a token in short form. Of a long token it is the end, where tokens differ.
-const tokenName = (token) => token > 99999 ? "…" + String(token).slice(-4) : String(token);
+// tokenName returns a token in short form, as ShortToken does. Of a long token it is the end, where tokens differ.
+const tokenName = (token) => token > 999 ? "…" + String(token).slice(-3) : String(token);
 
 const clientName = (i) => say(`client ${i}`, `客户端 ${i}`);
 
