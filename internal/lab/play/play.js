@@ -703,8 +703,9 @@ function guess(at, about, place) {
   const list = kind === "write" || kind === "yes" ? [["1", guessed(kind, 1)], ["0", guessed(kind, 0)]] : [["-1", guessed(kind, -1)], ...[...Array(clients).keys()].map((i) => [String(i), guessed(kind, i)])];
   const fields = live().map((_, i) => {
     const value = guesses.get(guessKey(i, about));
-    const isKnown = value && value !== UNKNOWN && (!isOver || kind !== "write" || guessedAt === pause()); // the guess was about this pause
-    const said = isOver && isKnown ? [say(side(i) ? "you guessed " : "You guessed ", "你猜：") + guessed(kind, value), mark(Number(value) === measured[i]), say(", measured: ", "；实测：")]
+    const isKnown = value && value !== UNKNOWN, isOther = kind === "write" && guessedAt !== pause(); // the guess was about another pause
+    const said = isOver && isKnown ? [say(side(i) ? "you guessed " : "You guessed ", "你猜：") + guessed(kind, value),
+      ...(isOther ? [...answers(i), say(`, measured for ${pause()} s: `, `；停 ${pause()} 秒实测：`)] : [mark(Number(value) === measured[i]), say(", measured: ", "；实测：")])]
       : [say(`${side(i) ? of.en : capital(of.en)}: `, `${of.zh}：`)];
     if (isOver) return make("span", { className: "guess" }, side(i) && capital(side(i)) + say(": ", "，"), ...said,
       make("b", { className: kind === "write" && isHarmed(live()[i]) ? "bad" : "" }, guessed(kind, measured[i])));
@@ -712,7 +713,7 @@ function guess(at, about, place) {
     for (const [name, v] of Object.entries({ "data-guess": i, min: 0, max: 999, inputmode: "numeric" })) field.setAttribute(name, v);
     if (value && value !== UNKNOWN) field.value = value;
     field.disabled = kind === "write" && hasGuessed();
-    return make("label", {}, side(i), " ", field, ...(isKnown && isDragging() && hasAnswer() && guessedAt === pause() ? answers(i) : []));
+    return make("label", {}, side(i), " ", field, ...(isKnown && seenPauses.has(guessedAt) ? answers(i) : []));
   });
   const unknown = make("button", { type: "button", className: "unknown" }, say("I do not know", "我不知道"));
   const mine = { type: "button", className: hasChosen() ? "final next" : "final", disabled: !hasChosen() };
@@ -1111,10 +1112,10 @@ Board.prototype.pauseSays = function () {
     say(sum))];
 };
 
-// answers says beside a guess about this pause whether it was right, and what was recorded.
+// answers says beside the guess about a pause whether it was right, and what was recorded of that pause.
 function answers(i) {
-  const { ok } = recordedPause()[i].writes.at(-1), isRight = guesses.get(guessKey(i, asked())) === String(Number(ok));
-  return [mark(isRight), ...(isRight ? [] : [say(` recorded: ${guessed("write", ok)}`, ` 录得：${guessed("write", ok)}`)])];
+  const { ok } = recordedPause(guessedAt)[i].writes.at(-1), isRight = guesses.get(guessKey(i, lessonGuesses()[0])) === String(Number(ok));
+  return [mark(isRight), say(` recorded for ${guessedAt} s: ${guessed("write", ok)}`, ` 停 ${guessedAt} 秒录得：${guessed("write", ok)}`)];
 }
 
 // isLate reports whether the write comes too late after a pause of so many seconds.
