@@ -2,6 +2,7 @@ package play
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,6 +121,14 @@ func TestTheHerdIsDrawnInABrowser(t *testing.T) {
 		herd = append(herd, fmt.Sprintf("%d to the directory", i))
 	}
 	assert.Equal(t, [][]string{append(herd, "/lock: children"), {"1 to 0"}}, lines)
+	last := browser.Evaluate[string](w.Browser, `(() => {
+		const { stage } = boards[0], drawn = [], { text } = stage;
+		stage.text = (words) => drawn.push(words);
+		stage.draw(stage.t, null);
+		Object.assign(stage, { text });
+		return drawn.slice(-10).join("");
+	})()`)
+	assert.Equal(t, strings.Repeat("!", 10), last, "the signs of the ten notifications are over every name")
 
 	browser.Evaluate[any](w.Browser, `shows(null); null`)
 	w.press("[data-do=instead]")

@@ -211,6 +211,7 @@ class Stage {
     this.labelled = [];
     for (const f of flying) if (this.over(f)) this.frame(f, focus);
     for (const f of flying) this.nameFrame(f, focus);
+    for (const f of flying) if (f.kind === NOTIFICATION && this.over(f)) this.frame(f, focus); // over the names
     if (this.isTagged) for (const f of flying) if (f.kind === REPLY && f.op === 12 && !f.lost) this.search(f.client);
   }
 
