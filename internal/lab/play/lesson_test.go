@@ -105,6 +105,7 @@ func TestTheLessonsInABrowser(t *testing.T) {
 	for _, size := range [][2]int64{{1366, 768}, {390, 844}, {1920, 1080}} {
 		w.Do(chromedp.EmulateViewport(size[0], size[1]))
 		w.Until(fmt.Sprintf(`innerWidth === %d`, size[0]))
+		browser.Evaluate[any](w.Browser, `scrollTo(0, document.documentElement.scrollHeight); null`) // a phone's page scrolls
 		assert.True(t, w.inSight("#lesson li.now > button[data-do]"), "%v", size)
 		assert.True(t, w.inSight("#board0 canvas"), "the lesson covers nothing of the drawing: %v", size)
 	}
@@ -711,21 +712,23 @@ func TestALessonNoticesALostSessionInABrowser(t *testing.T) {
 	w.Until(`document.querySelector("#legend [data-sign=cut]").checkVisibility()`)
 }
 
-// On a phone the page of lesson 5 scrolls as a whole, and the drawings stay in sight.
+// On a phone the pages of lessons 3 and 5 scroll as a whole, and the drawings stay in sight.
 func TestALessonScrollsOnAPhoneInABrowser(t *testing.T) {
 	t.Parallel()
 	p := begins(t, zktest.New(t), nil, "")
 	p.patience(3 * time.Minute)
-	w := &window{browser.Open(t, p.address.String()+"#lesson-5/1", 390, 844), p}
-	w.at(5, 1)
-	w.Until(`document.querySelector("#lesson li.now > button[data-do]") !== null`)
+	w := &window{browser.Open(t, p.address.String(), 375, 700), p}
 	const inner = `[...document.querySelectorAll("main *")].filter((e) => e.checkVisibility() && e.scrollHeight > e.clientHeight + 1 &&
 		/auto|scroll/.test(getComputedStyle(e).overflowY)).map((e) => e.id || e.className)`
-	assert.Empty(t, browser.Evaluate[[]string](w.Browser, inner), "what scrolls by itself")
-	browser.Evaluate[any](w.Browser, `scrollTo(0, document.documentElement.scrollHeight); null`)
-	w.Until(`scrollY > 50`)
-	assert.True(t, w.inSight("#board0 canvas"))
-	assert.True(t, w.inSight("#lesson li.now > button[data-do]"))
+	for _, n := range []int{3, 5} {
+		w.opensLesson(n)
+		w.Until(`document.querySelector("#lesson li.now > button[data-do]") !== null`)
+		assert.Empty(t, browser.Evaluate[[]string](w.Browser, inner), "what scrolls by itself in lesson %d", n)
+		browser.Evaluate[any](w.Browser, `scrollTo(0, document.documentElement.scrollHeight); null`)
+		w.Until(`scrollY > 50`)
+		assert.True(t, w.inSight("#board0 canvas"), "lesson %d", n)
+		assert.True(t, w.inSight("#lesson li.now > button[data-do]"), "lesson %d", n)
+	}
 }
 
 // stripsAreRead checks that no text of the strips is small, cut, or over another, and that a token is in a lane of

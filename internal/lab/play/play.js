@@ -561,7 +561,6 @@ function lesson() {
   $("pause").hidden = !choosesPause;
   $("time").hidden = choosesPause;
   document.body.classList.toggle("sound", learning && l.sound);
-  document.body.classList.toggle("paged", learning && (l.sound || l.drags)); // on a phone the page itself scrolls
   const side = document.querySelector(".side");
   folds(learning, side);
   const home = learning && narrow.matches ? side : $("boards"); // on a phone, below the rest
@@ -573,6 +572,7 @@ function lesson() {
     return make("li", {}, b);
   }));
   instead(learning && [3, 6].includes(l.n) && course.begun && course.done === l.tasks.length ? l.n : 0);
+  document.body.classList.toggle("paged", learning && !isInstead && (l.sound || l.drags || l.calm)); // on a phone the page itself scrolls
   if ($("lesson").hidden) return;
   set($("lesson-title"), lessonName(l));
   set($("lesson").querySelector(".question"), say(l.question));
