@@ -255,9 +255,10 @@ class Board {
     this.hits();
     const course = later ?? service.course; // later: the picture does not show yet what did the task
     const last = l && course.done === l.tasks.length ? course.counts[this.i] : null;
-    const counters = last?.since === is.counters.since ? last : is.counters; // what the result says, although clients still poll
+    const isPast = past.at !== null && stage.story.past;
+    const counters = isPast ? this.counted() : last?.since === is.counters.since ? last : is.counters; // what the result says, although clients still poll
     for (const name of ["notifications", "requests", "writes", "bytes"]) set(root.querySelector(`[data-count=${name}]`), counters[name].toLocaleString("en"));
-    set(root.querySelector("[data-count=action]"), is.counters.action ? actionName(is.counters.action) : "–");
+    set(root.querySelector("[data-count=action]"), counters.action ? actionName(counters.action) : "–");
     const mine = root.querySelector(".build");
     mine.hidden = !is.complaint && !is.building;
     mine.classList.toggle("works", is.building);
@@ -272,7 +273,6 @@ class Board {
         ...(b.breaks ? [make(is.step ? "a" : "span", is.step ? { href: this.chapter(), target: "_blank" } : {}, say(`The broken promise: ${service.properties[b.breaks].en}.`, `违背的承诺：${service.properties[b.breaks].zh}。`))] : [])))];
     fill(root.querySelector(".banners"), isDragging() ? this.pauseSays() : banners);
     const now = performance.now();
-    const isPast = past.at !== null && stage.story.past;
     const t = isPast ? stage.t : now; // the list is of the moment that is drawn
     const listed = isPast ? stage.story.nodes : [...this.nodes.values()];
     const isIn = (i) => inside(isPast ? i < 0 ? "idle" : stateAt(stage.story.clients[i], t) : this.state(i));
@@ -302,6 +302,12 @@ class Board {
       nodes.filter((n) => n.owner === i && there(n, now)).map(number).join(", ") || say("none", "无"),
       watches.filter((w) => w.client === i && there(w, now)).map((w) => target(this.story, w)).join(", ") || say("nothing", "无"),
       say(PROCESS[is.rows[i]?.process] ?? text("", "")), say(STATES[is.rows[i]?.line] ?? text("", "")), tokenName(is.rows[i]?.token || "–"))));
+  }
+
+  // counted returns what had been counted until the recorded moment that is drawn. How a lesson is set up is not counted.
+  counted() {
+    const { stage } = this, { at, action } = stage.story.phases.findLast((p) => p.at <= stage.t) ?? { at: Infinity };
+    return { ...stage.tally(action?.do === "lesson" ? { at: Infinity } : { at }), action };
   }
 
   // owns reports whether a znode of a client exists.
@@ -952,11 +958,34 @@ async function recall() {
     first.at = Math.max(first.at, first.over - BEFORE * SECOND); // a strip begins right before the first action
   }
   past.clock = clock(past.stories, isEven, SPAN / 1000);
-  const middle = (i, { from, to }) => past.clock.shown(i, (from + to) / 2);
-  past.moments = past.stories.flatMap((story, i) => [...story.frames.map((frame) => ({ at: middle(i, frame), story, frame })),
-    ...story.writes.map((write) => ({ at: middle(i, write), story, write }))].filter(({ frame, write }) => (frame ?? write).from >= story.phases[0].at)).sort((a, b) => a.at - b.at);
+  past.moments = past.stories.flatMap((story, i) => {
+    const place = ({ frame, write, event }) => past.clock.shown(i, event ? event.from + 1e4 : ((frame ?? write).from + (frame ?? write).to) / 2);
+    const polls = /^[12]$/.test(live()[i].is.step), frames = polls ? unlikeBefore(story.frames) : story.frames;
+    const all = [...frames.map((frame) => ({ frame })), ...story.writes.map((write) => ({ write })), ...(polls ? changes(story) : []).map((event) => ({ event }))];
+    return all.filter(({ frame, write, event }) => (frame ?? write ?? event).from >= story.phases[0].at).map((m) => ({ ...m, story, at: place(m) }));
+  }).sort((a, b) => a.at - b.at);
   past.of = of;
   past.lesson = course.lesson;
+}
+
+// unlikeBefore leaves out what a client that polls asks and hears once more.
+function unlikeBefore(frames) {
+  const asked = [], heard = [];
+  return frames.flatMap((f) => {
+    const { client, kind, op, err, names } = f, words = [kind, op, err, names].join();
+    if (kind === REQUEST) asked[client] = f;
+    if (kind === REQUEST || heard[client] === words) return [];
+    heard[client] = words;
+    return kind === REPLY && asked[client] ? [asked[client], f] : [f];
+  });
+}
+
+// changes are the moments at which the state of a client changes, or its session ends.
+function changes({ clients }) {
+  return clients.flatMap((c, i) => [
+    ...c.states.map(({ at, is }) => ({ from: at, says: () => `${capital(clientName(i))}${say(": ", "：")}${stateName(is)}` })),
+    ...(c.over > 0 ? [{ from: c.over, says: () => tell({ what: "expired", clients: [i] }) }] : []),
+  ]);
 }
 
 // shows shows a recorded moment, or the present state if at is null.
@@ -1136,7 +1165,7 @@ async function goes(by) {
   if (past.at === null) await recall(); // once a past moment is shown, later frames are not added
   const { moments, focus, clock } = past, at = past.at ?? clock?.length;
   if (!moments.length) return;
-  let i = focus ? moments.findIndex((m) => m.frame === focus.frame && m.write === focus.write) + by : by > 0 ? moments.findIndex((m) => m.at > at) : moments.findLastIndex((m) => m.at < at);
+  let i = focus ? moments.findIndex((m) => m.frame === focus.frame && m.write === focus.write && m.event === focus.event) + by : by > 0 ? moments.findIndex((m) => m.at > at) : moments.findLastIndex((m) => m.at < at);
   if (i < 0 && by > 0 || i >= moments.length) return shows(null);
   i = Math.max(0, i);
   shows(moments[i].at, moments[i]);
@@ -1169,7 +1198,7 @@ function leads(seconds) {
   if (!focus?.rest) return;
   focus.rest = Math.max(0, focus.rest - seconds * SECOND);
   focus.decides = !focus.rest;
-  timeline();
+  soon();
 }
 
 // timeline shows which moment is drawn.
@@ -1194,7 +1223,7 @@ function timeline() {
   const { focus } = past, place = focus && past.stories.indexOf(focus.story);
   const pair = live().length > 1 ? say(place ? "right: " : "left: ", place ? "右边：" : "左边：") : "";
   const words = !isPast ? say("now", "现在") : focus?.all?.length > 1 && focus.frame.kind === NOTIFICATION ? pair + say(`The server notifies ${focus.all.length} clients.`, `服务器通知 ${focus.all.length} 个客户端。`)
-    : focus?.write ? pair + capital(writeLine(focus.write)) : focus ? pair + sentence(focus.story, focus.frame) : say(`after “${phaseTitle(phase)}”`, `“${phaseTitle(phase)}”之后`);
+    : focus?.write ? pair + capital(writeLine(focus.write)) : focus?.event ? pair + focus.event.says() : focus ? pair + sentence(focus.story, focus.frame) : say(`after “${phaseTitle(phase)}”`, `“${phaseTitle(phase)}”之后`);
   set($("when"), words);
   for (const e of [slider, ...$("strips").children]) Object.assign(e, { ariaValueText: words, ariaValueMax: slider.max, ariaValueNow: slider.value });
 }

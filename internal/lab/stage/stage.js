@@ -8,6 +8,8 @@ const SETS_WATCH = 1, GOT_LOST = 2;
 const OPS = { 1: "create", 2: "delete", 3: "exists", 4: "getData", 5: "setData", 9: "sync", 12: "getChildren",
   14: "multi", 101: "setWatches", "-10": "connect", "-11": "close" };
 
+const WRITES = [1, 2, 5, 14];
+
 const text = (en, zh) => ({ en, zh });
 const EVENTS = {
   1: (on) => say(`${on} has been created`, `${on} 已创建`), 2: (on) => say(`${on} has been deleted`, `${on} 已删除`),
@@ -658,15 +660,16 @@ class Stage {
 
   // tally counts what has passed since the phase began.
   tally(phase) {
-    let notifications = 0, requests = 0, bytes = 0;
+    let notifications = 0, requests = 0, writes = 0, bytes = 0;
     for (const f of this.story.frames) {
       const passed = f.at >= phase.at && f.at <= this.t && f.op !== -10 && f.op !== -11;
       if (!passed) continue;
       if (f.kind === REQUEST) requests++;
       else bytes += f.bytes;
+      if (f.kind === REQUEST && WRITES.includes(f.op)) writes++;
       if (f.kind === NOTIFICATION) notifications++;
     }
-    return { notifications, requests, bytes };
+    return { notifications, requests, writes, bytes };
   }
 }
 
