@@ -457,7 +457,7 @@ function render() {
 // SIGNS are the signs that the legend explains in each lesson: those that no word beside them explains, in one line.
 const SIGNS = { 1: ["request", "rings", "believes", "silence"], 2: ["request", "rings", "believes", "silence"],
   3: ["notification", "watches", "awake"], 4: ["watches", "lost", "ids", "believes", "cut"],
-  5: ["tokens", "believes", "stopped", "both", "silence"], 6: ["notification", "watches", "kinds"] };
+  5: ["tokens", "believes", "stopped", "both", "silence"], 6: ["request", "reply", "notification", "watches", "kinds"] };
 
 // legend shows the signs of the lesson, or all that the locks can show.
 function legend() {
