@@ -101,7 +101,7 @@ func (s *service) measuresStep(t zktest.T, l locks.Entry) measured {
 	}
 
 	z.Expire(next.Client)
-	m.IsFree = z.Soon(isNext)
+	m.IsFree = slices.ContainsFunc(waiting, func(turn *zktest.Turn) bool { return turn.StillWaits() == zktest.Returned })
 	m.IsFound = survivesALostReply(zktest.NewOn(t, s.server), subject)
 	m.Shares = shares(zktest.NewOn(t, s.server), subject)
 	return m
