@@ -236,7 +236,7 @@ class Stage {
     const mine = this.tagOf(i), { ink, color } = this, h = this.chip().h;
     if (mine) this.story.nodes.forEach((n, j) => {
       if (!there(n, this.t)) return;
-      const { x, y } = this.nodeAt(j), is = tag(n) === mine;
+      const { x, y } = this.nodeAt(j), is = n.owner === i; // two letters of two guids may be equal
       ink.fillStyle = color.paper;
       ink.fillRect(x - 18, y + h / 2 + 2, 36, 15 * this.scale);
       this.text(is ? say("mine", "我的") : say("no", "不是"), x, y + h / 2 + 10 * this.scale, is ? color.holder : color.ink, 12, "700");
