@@ -105,14 +105,35 @@ func TestStillBrokenServingAllCostsTheSquareOfThem(t *testing.T) {
 	}
 }
 
-// Behind one other client, a turn takes one request less than in step 4, where the list sets no watch.
-func TestRequestsForOneTurn(t *testing.T) {
+// All requests of the waiters, arrivals included. One waiter costs one request less than in step 4, because the list
+// sets the watch; two cost the same; from three on, those who are woken in vain cost more.
+func TestRequestsUntilAllAreServed(t *testing.T) {
 	t.Parallel()
-	z := zktest.New(t)
-	line := lock.Line(z, 1)
-	z.Pass(z.Pass(line))
-	waited := line[1].Asked(0)
-	assert.Equal(t, []string{"create", "getChildren", "getChildren", "delete"}, waited, "after a wait")
+	for i, want := range []int{4, 10, 18} {
+		n := i + 1
+		z := zktest.New(t)
+		line := []*zktest.Turn{lock.Join(z, "the holder").Acquire()}
+		for len(line) <= n {
+			waiter := lock.Join(z, "a waiter").Start()
+			waiter.Queued()
+			line = append(line, waiter)
+			z.Settle(line[1:]...)
+		}
+		waiters := line[1:]
+		for len(line) > 0 {
+			line = z.Pass(line)
+		}
+		sent := 0
+		for _, waiter := range waiters {
+			sent += len(waiter.Asked(0))
+		}
+		assert.Equal(t, want, sent, "requests of %d waiters", n)
+		last := []string{"create"}
+		for range n + 1 {
+			last = append(last, "getChildren")
+		}
+		assert.Equal(t, append(last, "delete"), waiters[i].Asked(0), "the last of %d waiters", n)
+	}
 }
 
 // The server makes the list and sets the watch in one step. So the list of a waiter is from

@@ -165,7 +165,7 @@ func watchesAtTheServer(t *testing.T, z *zktest.Zoo, path string) int {
 }
 
 // What a lock and an unlock cost the client, when the directory exists.
-func TestRequestsForOneTurn(t *testing.T) {
+func TestRequestsWithoutAWait(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	a := lock.Join(z, "Ada")
@@ -174,11 +174,23 @@ func TestRequestsForOneTurn(t *testing.T) {
 	a.Acquire().Release()
 	alone := a.Asked(before)
 	assert.Equal(t, []string{"create", "getChildren", "delete"}, alone, "without a wait")
+}
 
-	line := lock.Line(z, 1)
-	z.Pass(z.Pass(line))
-	waited := line[1].Asked(0)
-	assert.Equal(t, []string{"create", "getChildren", "getData", "getChildren", "delete"}, waited, "after a wait")
+// A turn costs each waiter the same, however many wait.
+func TestRequestsUntilAllAreServed(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 2, 3} {
+		z := zktest.New(t)
+		line := lock.Line(z, n)
+		waiters := line[1:]
+		for len(line) > 0 {
+			line = z.Pass(line)
+		}
+		for _, waiter := range waiters {
+			assert.Equal(t, []string{"create", "getChildren", "getData", "getChildren", "delete"}, waiter.Asked(0),
+				"%s of %d", waiter.Name, n)
+		}
+	}
 }
 
 // The server creates the znode, and the connection breaks before the reply arrives. Its owner
