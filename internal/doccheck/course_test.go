@@ -3,6 +3,7 @@ package doccheck
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -39,13 +40,60 @@ func TestTheCoursePageHasTheSameResults(t *testing.T) {
 	}
 }
 
+// The table at the head of the course page counts the rows of each document, by their results.
+func TestTheCoursePageCountsItsRows(t *testing.T) {
+	r := read(t)
+	for _, p := range []page{r.pages["docs/course.md"], r.pages["docs/course.zh-CN.md"]} {
+		var table []line
+		for _, s := range p.sections {
+			for i, row := range s.rows {
+				if strings.Contains(row.text, "| 没有依据 |") || strings.Contains(row.text, "| Not shown |") {
+					table = s.rows[i : i+2+len(documents)]
+				}
+			}
+		}
+		require.NotEmpty(t, table, p.path)
+		words := cellsOf(table[0])
+		for _, row := range table[2:] {
+			cells := cellsOf(row)
+			counts := map[string]int{}
+			for _, result := range resultsIn(p, cells[0]) {
+				counts[resultOf(result.text)]++
+			}
+			require.NotEmpty(t, counts, "%s:%d: %s has no rows", p.path, row.number, cells[0])
+			for i, word := range words {
+				assert.Equal(t, strconv.Itoa(counts[word]), cells[i+1], "%s:%d: rows of %s: %s", p.path, row.number, cells[0], word)
+			}
+		}
+	}
+}
+
+// resultOf is the word for the result that a last cell begins with, in its language.
+func resultOf(cell string) string {
+	if said := englishResult.FindStringSubmatch(cell); said != nil {
+		return said[1]
+	}
+	if said := chineseResult.FindStringSubmatch(cell); said != nil {
+		return said[1]
+	}
+	return ""
+}
+
 // The sections of the course page that judge a document.
 var documents = []string{"Alibaba", "51CTO", "lenshood", "MXJULY", "nileader"}
 
 // resultsOn lists the last cells of the rows in the documents' sections.
 func resultsOn(p page) (all []line) {
+	for _, document := range documents {
+		all = append(all, resultsIn(p, document)...)
+	}
+	return all
+}
+
+// resultsIn lists the last cells of the rows in a document's section.
+func resultsIn(p page, document string) (all []line) {
 	for _, s := range p.sections {
-		if slices.Contains(documents, s.heading) {
+		if s.heading == document {
 			for _, row := range s.rows[2:] { // below the head and its line
 				all = append(all, line{row.number, cellsOf(row)[2]})
 			}
