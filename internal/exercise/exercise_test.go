@@ -119,15 +119,15 @@ func TestStairsDone(t *testing.T) {
 // What is said before a learner's own test. Step 5's chapter quotes it.
 func TestAllHold(t *testing.T) {
 	inFolder(t)
-	says := Step5.allHold(Progress{LeftOut: true})
+	says := Step5.AllHold(Progress{LeftOut: true})
 	assert.Equal(t, "stair 5.9 done; all 43 hold, TryLock left out; now your own test", says.EN)
 	for _, page := range []string{"holder.md", "holder.zh-CN.md"} {
 		text, err := os.ReadFile(filepath.Join(Step5.Home, page))
 		require.NoError(t, err)
 		assert.Contains(t, string(text), "\n"+says.EN+"\n", page)
 	}
-	assert.Equal(t, "stair 5.10 done; all 43 hold; now your own test", Step5.allHold(Progress{}).EN)
-	assert.Equal(t, "all 28 hold; now your own test", Step4.allHold(Progress{}).EN)
+	assert.Equal(t, "stair 5.10 done; all 43 hold; now your own test", Step5.AllHold(Progress{}).EN)
+	assert.Equal(t, "all 28 hold; now your own test", Step4.AllHold(Progress{}).EN)
 }
 
 // The stair whose diff a learner is shown after the last hint.

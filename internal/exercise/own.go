@@ -1,8 +1,12 @@
 package exercise
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -77,6 +81,18 @@ func (c *Client) Unlocks() {
 // Crashes makes the client crash, and returns when the server has ended its session.
 func (c *Client) Crashes() { c.story.Expire(c.member.Client) }
 
+// HasOwn reports whether the learner has written a test of their own: whether the file differs from the starter's. An
+// exercise without such a test has none to wait for.
+func (e Exercise) HasOwn() bool {
+	if _, asks := mistakes[e.Name]; !asks {
+		return true
+	}
+	const file = "lock_test.go"
+	starter, err := os.ReadFile(filepath.Join(e.starter(), file))
+	mine, wrong := os.ReadFile(filepath.Join(e.Dir(), file))
+	return errors.Join(err, wrong) != nil || !bytes.Equal(mine, starter)
+}
+
 // Own runs a learner's own test with two locks, once TestLock has found nothing wrong with the
 // learner's lock. The test must pass with that lock. It must fail with a lock that has a published
 // mistake.
@@ -91,7 +107,7 @@ func Own(t *testing.T, e Exercise, mine property.Subject, test func(a, b, c *Cli
 	if p.Held < len(e.Properties) {
 		t.Skip("no pass yet: first write the lock; TestLock says what it lacks")
 	}
-	fmt.Fprintln(t.Output(), InWords(e.allHold(p)))
+	fmt.Fprintln(t.Output(), InWords(e.AllHold(p)))
 	server, err := zktest.Shared()
 	if err != nil {
 		t.Fatal(err)

@@ -190,8 +190,8 @@ func (e Exercise) stairsDone(held int) (done int) {
 	return max(0, done-1)
 }
 
-// allHold says that the check has found nothing wrong, and that the learner's own test is next.
-func (e Exercise) allHold(p Progress) lang.Text {
+// AllHold says that the check has found nothing wrong, and that the learner's own test is next.
+func (e Exercise) AllHold(p Progress) lang.Text {
 	_, all := e.Count(p)
 	var stair, leftOut lang.Text
 	done := len(Stairs)

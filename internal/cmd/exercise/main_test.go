@@ -56,15 +56,26 @@ func TestTheExercise(t *testing.T) {
 
 	save(right)
 	says = printed(t, func() error { return check("3", "") })
-	assert.Contains(t, says, "your test should fail with W13, a published mistake")
+	assert.Contains(t, says, fmt.Sprintf("all %d hold; now your own test\n", all(exercise.Step3)))
+	assert.Contains(t, says, "Write it: TestMine in "+folder+"/step3/lock_test.go")
+	assert.NotContains(t, says, "FAIL")
 	assert.NotContains(t, says, "Well done")
+	assert.Contains(t, printed(t, func() error { return hint("3") }), "What is left is TestMine")
 
 	tests, err := os.ReadFile(filepath.Join(folder, "step3", "lock_test.go"))
 	require.NoError(t, err)
 	const empty = "func(a, b, c *exercise.Client) {\n"
-	written := strings.Replace(string(tests), empty, empty+"a.Locks(); b.Waits(); c.Waits(); a.Unlocks(); b.GetsIt()\n", 1)
-	require.NotEqual(t, string(tests), written)
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "step3", "lock_test.go"), []byte(written), 0o644))
+	write := func(calls string) {
+		written := strings.Replace(string(tests), empty, empty+calls+"\n", 1)
+		require.NotEqual(t, string(tests), written)
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "step3", "lock_test.go"), []byte(written), 0o644))
+	}
+	write("a.Locks()")
+	says = printed(t, func() error { return check("3", "") })
+	assert.Contains(t, says, "your test should fail with W13, a published mistake")
+	assert.NotContains(t, says, "Well done")
+
+	write("a.Locks(); b.Waits(); c.Waits(); a.Unlocks(); b.GetsIt()")
 	t.Setenv("ZKLOCK_LANG", "zh")
 	says = printed(t, func() error { return check("3", "") })
 	assert.Contains(t, says, fmt.Sprintf("做得好：%d 条全部具备。与我们的锁对比：diff -u ", all(exercise.Step3)))
