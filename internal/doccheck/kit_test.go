@@ -1,0 +1,65 @@
+package doccheck
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// fetch.sh leaves the archives that ready.sh copies on each kind of machine, and no others. Here curl only writes down
+// what it is asked for: the addresses are not tried.
+func TestFetchHasTheArchivesThatReadyCopies(t *testing.T) {
+	kit, bin := t.TempDir(), t.TempDir()
+	script, err := os.ReadFile(filepath.Join(root, "docs/kit/fetch.sh"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(kit, "fetch.sh"), script, 0o600))
+	curl := "#!/bin/bash\nwhile test $1 != -o; do shift; done\necho $3 >$2\n"
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "curl"), []byte(curl), 0o700))
+	fetch := exec.CommandContext(t.Context(), "bash", filepath.Join(kit, "fetch.sh"))
+	fetch.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	said, err := fetch.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+
+	ready, err := os.ReadFile(filepath.Join(root, "docs/kit/ready.sh"))
+	require.NoError(t, err)
+	system := regexp.MustCompile(`(?m)^system=.*$`).Find(ready)
+	archives := regexp.MustCompile(`\{zklock,modules,\S*\}\.tar\.gz`).Find(ready)
+	require.NotNil(t, system, "how ready.sh names a kind of machine")
+	require.NotNil(t, archives, "what ready.sh copies")
+	want := map[string]string{} // by the name of an archive, a piece of its address
+	for machine, its := range map[string]string{
+		"Linux x86_64": "linux/x64/jre", "Linux aarch64": "linux/aarch64/jre",
+		"Darwin x86_64": "mac/x64/jre", "Darwin arm64": "mac/aarch64/jre",
+	} {
+		kernel, processor, _ := strings.Cut(machine, " ")
+		uname := fmt.Sprintf("uname() { test $1 = -s && echo %s || echo %s; }\n", kernel, processor)
+		names, err := exec.CommandContext(t.Context(), "bash", "-c", uname+string(system)+"\necho "+string(archives)).Output()
+		require.NoError(t, err)
+		for _, name := range strings.Fields(string(names)) {
+			switch kind, machine, _ := strings.Cut(strings.TrimSuffix(name, ".tar.gz"), "-"); kind {
+			case "zookeeper":
+				want[name] = "-bin.tar.gz"
+			case "go":
+				want[name] = "." + machine + ".tar.gz"
+			case "jre":
+				want[name] = "/" + its + "/"
+			}
+		}
+	}
+	require.Len(t, want, 9, "archives")
+	files, err := filepath.Glob(filepath.Join(kit, "*.tar.gz"))
+	require.NoError(t, err)
+	assert.Len(t, files, len(want))
+	for name, piece := range want {
+		address, err := os.ReadFile(filepath.Join(kit, name))
+		assert.NoError(t, err)
+		assert.Contains(t, string(address), piece, name)
+	}
+}
