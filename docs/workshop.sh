@@ -14,21 +14,19 @@ cd "$(dirname "$0")/.."
 zh=
 case ${ZKLOCK_LANG-} in zh*) zh=.zh-CN ;; esac
 
-# in_go MISTAKES: the sentence and the code of each, such as 16 for W1 and W6.
+# in_go MISTAKES: the sentence and the code of each, such as (1|6) for W1 and W6.
 in_go() {
 	grep -m 1 '^- .*`right`' docs/mistakes$zh.md
 	awk "/^[#<]/ { p = 0 } /^### W$1[^0-9]|^\*\*.*\[W$1\]\(/ { p = 1 } p" step0[1-4]*/README$zh.md docs/mistakes$zh.md |
 		grep -vE '^[#<]|TestMine|TestW' |
 		sed -E -e 's/, after W[0-9]+ is fixed|，改好 W[0-9]+ 之后//' \
-			-e 's/\[W[0-9]+\]\([^)]*\)//; s/ \(\)|（）//; s/\(, /(/; s/（，/（/' | cat -s
+			-e 's/\[W[0-9]+\]\([^)]*\)//; s/ \(\)|（）//; s/\(, /(/; s/（，/（/; s/\( /(/' | cat -s
 }
 
-n=0
-grep '^go test -v -run .TestW' docs/workshop.md | while read -r command; do
-	n=$((n + 1))
-	echo "$command" >"$papers/$n-slip.txt"
-	mistakes=${command#*TestW}
-	in_go "${mistakes%%\[A-Z\]*}" >"$papers/$n-go.txt"
+# Of the table of the groups, the number of each, and what is on its slip.
+sed -nE 's/^\| ([1-9]) \|.* \| ([0-9 ]+) \|$/\1 \2/p' docs/workshop.md | while read -r group mistakes; do
+	echo "bash docs/kit/hunt.sh $mistakes" >"$papers/$group-slip.txt"
+	in_go "(${mistakes// /|})" >"$papers/$group-go.txt"
 done
 if test -z "$texts"; then exit; fi
 

@@ -71,9 +71,12 @@ func TestTheGoOfTheHuntHasEachMistakeAndNoName(t *testing.T) {
 		papers := papersOfTheHunt(t, language)
 		for group := 1; group <= 9; group++ {
 			command, code := papers(fmt.Sprintf("%d-slip", group)), papers(fmt.Sprintf("%d-go", group))
-			asked := regexp.MustCompile(`'(TestW.*)\[A-Z\]'`).FindStringSubmatch(command)
-			require.NotNil(t, asked, command)
-			mistakes := regexp.MustCompile(`func `+asked[1]+`[A-Z]`).FindAllString(tests, -1)
+			asked, ok := strings.CutPrefix(command, "bash docs/kit/hunt.sh ")
+			require.True(t, ok, command)
+			mistakes := strings.Fields(asked)
+			for _, mistake := range mistakes {
+				assert.Regexp(t, `func TestW`+mistake+`[A-Z]`, tests, command)
+			}
 			pieces := strings.Split(code, "```") // what stands before a piece of Go, and the piece, in turns
 			assert.NotEmpty(t, mistakes, command)
 			assert.GreaterOrEqual(t, len(pieces)/2, len(mistakes), "%s, group %d: pieces of Go", language, group)
