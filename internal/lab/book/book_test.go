@@ -75,6 +75,26 @@ func TestEveryPageIsThereInBothLanguages(t *testing.T) {
 	}
 }
 
+var printedOnItsOwn = regexp.MustCompile(`(?m)^.*break-before: page`)
+
+// A heading with which a printed page begins is a heading of the book.
+func TestEachPageThatIsPrintedOnItsOwnHasItsHeading(t *testing.T) {
+	t.Parallel()
+	css, err := os.ReadFile("book.css")
+	require.NoError(t, err)
+	var all strings.Builder
+	for name, content := range book(t) {
+		if strings.HasSuffix(name, ".html") {
+			all.Write(content)
+		}
+	}
+	ids := regexp.MustCompile(`#[^\s,]+`).FindAllString(strings.Join(printedOnItsOwn.FindAllString(string(css), -1), ","), -1)
+	assert.NotEmpty(t, ids)
+	for _, id := range ids {
+		assert.True(t, strings.Contains(all.String(), `id="`+id[1:]+`"`), "no page has %s", id)
+	}
+}
+
 var hrefs = regexp.MustCompile(`href="([^"]*)"`)
 
 // A link leads to a file of the book. Whether the place in it is there, the check of the
