@@ -128,6 +128,7 @@ func TestAllHold(t *testing.T) {
 	}
 	assert.Equal(t, "stair 5.10 done; all 43 hold; now your own test", Step5.AllHold(Progress{}).EN)
 	assert.Equal(t, "all 28 hold; now your own test", Step4.AllHold(Progress{}).EN)
+	assert.Equal(t, "25 条全部具备；接下来是你自己的测试", Step3.AllHold(Progress{}).ZH) // the sheet and the workshop quote both
 }
 
 // The stair whose diff a learner is shown after the last hint.
