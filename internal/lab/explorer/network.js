@@ -393,17 +393,17 @@ function show(focus) {
   if (!hasPulsed && !shown) at("board").querySelector(".chip")?.classList.add("pulses");
   hasPulsed = true;
   at("board").classList.toggle("win", Boolean(end?.wrong.length));
-  const all = left(), isSafe = !isOver && !shown && all.length > 0 && !game.ways(here()).bad;
-  const lost = isOver || shown ? [] : isSafe ? level.goals : all.filter((goal) => !onward(goal));
-  showVerdict(isOver, end, won, all, lost, isSafe);
+  const all = left(), asksNothing = coinsLeft() > 0 && !at("give").open; // then the reader finds it out by himself
+  const isSafe = all.length > 0 && !game.ways(here()).bad;
+  const lost = isOver || shown || asksNothing ? [] : isSafe ? level.goals : all.filter((goal) => !onward(goal));
+  showVerdict(isOver, end, won);
   if (two && late !== halts) showSecond(two);
   at("beads").replaceChildren(...path.map(bead));
   at("give-up").textContent = !all.length ? say("Show me", "演示") : level.hints ? say("A hint", "提示") : say("Give up?", "放弃？");
   at("hint").textContent = hints(all);
   at("way").textContent = at("give").open && !isOver ? waysFromHere(all) : "";
   at("undo").disabled = at("again").disabled = !played;
-  if (isSafe || lost.length && lost.length === all.length) at("how").textContent = say("Take a choice back.", "撤回一步吧。");
-  else showHow();
+  showHow();
   at("note").textContent = say(level.note);
   at("link").hidden = !end?.wrong.length || shown?.from === LINK;
   const following = data.levels[data.levels.indexOf(level) + 1];
@@ -462,12 +462,11 @@ function showLevels() {
   }
 }
 
-function showVerdict(isOver, end, won, all, lost, isSafe) {
+function showVerdict(isOver, end, won) {
   const says = at("says"), parts = [];
   const p = (textContent, className = "") =>
     textContent && parts.push(Object.assign(document.createElement("p"), { textContent, className }));
   const ends = (end?.says ?? []).map(say).join(say("; ", "；"));
-  const names = (goals) => goals.map(goalName).join(say("; ", "；"));
   const from = shown && say(shown.from);
   if (shown && !isOver) p(played
     ? say(`${from}: choice ${played} of ${shown.count}.`, `${from}：第 ${played} 次选择，共 ${shown.count} 次。`)
@@ -475,13 +474,6 @@ function showVerdict(isOver, end, won, all, lost, isSafe) {
   if (!isOver && (played || path.length)) {
     p(played ? described(mine().at(-1)) : say("All taken back.", "全部撤回了。"));
     if (shown && played === shown.count) p(say("This is all. Go on from here, or begin again.", "就到这里。可以接着走，也可以从头开始。"));
-    else if (isSafe) p(say("Nothing goes wrong from here: take a choice back.", "从这里走下去不会出错：撤回一步吧。"), "bad");
-    else if (lost.length && lost.length === all.length) {
-      p(say(`Out of reach from here: ${names(lost)}.`, `从这里到不了：${names(lost)}。`), "bad");
-    } else if (lost.length) {
-      const open = names(all.filter((goal) => !lost.includes(goal)));
-      p(say(`Out of reach from here: ${names(lost)}. In reach: ${open}.`, `从这里到不了：${names(lost)}。还到得了：${open}。`));
-    }
   } else if (isOver && end.wrong.length) {
     const wrong = end.wrong.map((k) => kindOf(k)).join(say("; ", "；"));
     const why = orphan(end), more = why ? "" : ends;
@@ -591,6 +583,7 @@ function hints(goals) {
 // waysFromHere says how far the goals are that can be reached.
 function waysFromHere(goals) {
   const ways = goals.map((goal) => [goal, onward(goal)]).filter(([, way]) => way);
+  if (goals.length && !ways.length) return say("Out of reach from here: take a choice back.", "从这里到不了：撤回一步吧。");
   return ways.map(([goal, way]) => {
     const more = choicesIn(way.length - played);
     return say(`${goalName(goal)}: ${more} from here.`, `${goalName(goal)}：从这里还差 ${more}。`);
@@ -818,7 +811,7 @@ at("link").onclick = async () => {
   at("link").textContent = say("Copied: send it", "已复制：发给别人吧");
 };
 at("give").ontoggle = () => {
-  if (!at("give").open) return;
+  if (!at("give").open) return isBusy || show();
   halt();
   const ways = level.goals.filter((goal) => least(goal).length);
   hasGivenUp ||= !level.hints;
