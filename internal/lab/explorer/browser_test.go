@@ -307,7 +307,7 @@ func TestALinkInABrowser(t *testing.T) {
 	b.Contains("#says", "From the link: choice 3 of 5.")
 	press(b, "go-1")
 	assert.NotContains(t, b.Text("#says"), "From the link")
-	b.Contains("#says", "B has read the queue.")
+	b.Contains("#says", "B has read the queue: 0 is before its 1.")
 	assert.Equal(t, "#4/ApApBpBp", browser.Evaluate[string](b, `location.hash`))
 
 	// What comes is said before it comes, and while it comes.
@@ -317,7 +317,7 @@ func TestALinkInABrowser(t *testing.T) {
 	assert.Equal(t, []string{
 		"From the link: 3 choices. Watch.",
 		"From the link: choice 1 of 3.A's znode is 0.",
-		"From the link: choice 2 of 3.A has read the queue. A holds the lock.",
+		"From the link: choice 2 of 3.A has read the queue: its 0 is the first. A holds the lock.",
 		"From the link: choice 3 of 3.B's znode is 1.This is all. Go on from here, or begin again.",
 	}, slices.Compact(browser.Evaluate[[]string](b, `said`)))
 }
@@ -347,7 +347,14 @@ func TestThePageOnAPhoneInABrowser(t *testing.T) {
 		})(document.getElementById(%q))`, board))
 		assert.GreaterOrEqual(t, smallest, 12.0, "the smallest text of the %s, in pixels", board)
 	}
-	press(b, "bead-2")
+	browser.Evaluate[any](b, `void enter("4")`)
+	for _, board := range []string{"board", "second"} { // the rule is on both, before anything happens, and fits
+		b.Contains("#"+board, "empty queue: its lowest number holds the lock")
+		wide := browser.Evaluate[float64](b, fmt.Sprintf(`((board) => Math.max(...[...board.querySelectorAll("text")]
+			.map((t) => t.getBBox().width)) - board.viewBox.baseVal.width)(at(%q))`, board))
+		assert.Less(t, wide, -24.0, "the longest text of the %s, beyond its width", board)
+	}
+	browser.Evaluate[any](b, `void (path = spelled("ApApBp"), played = 3, show())`)
 	small := browser.Evaluate[[]string](b, `[...document.querySelectorAll("[data-key], button")]
 		.filter((e) => e.checkVisibility()).filter((e) => e.getBoundingClientRect().height < 30).map((e) => e.dataset.key ?? e.textContent)`)
 	assert.Empty(t, small, "what is hard to hit")

@@ -105,7 +105,7 @@ function described(m) {
       const isNew = game.stand(m.to, client).expired;
       said.push(say(`${who} learns: ${n} does not exist`, `${who} 得知：${n} 不存在`) + (isNew ? say(` (${who} has a new session, so the server answers)`, `（${who} 有了新会话，所以服务器照样答复）`) : ""));
     } else if (kind === "reply") {
-      const s = { create: say(`${who}'s znode is ${n}`, `${who} 的节点是 ${n}`), getChildren: say(`${who} has read the queue`, `${who} 读到了队列`),
+      const s = { create: say(`${who}'s znode is ${n}`, `${who} 的节点是 ${n}`), getChildren: readBy(client, m.to),
         getData: say(`${who} watches ${n}`, `${who} 监听 ${n}`), exists: say(`${who} has looked at ${n}`, `${who} 查看了 ${n}`), delete: say(`${n} is deleted`, `${n} 已删除`),
         sync: say(`${who}'s server is up to date; now ${who} can look for its own znode`, `${who} 的服务器已经同步；现在 ${who} 可以找自己的节点了`) }[op];
       if (s) said.push(s);
@@ -114,6 +114,14 @@ function described(m) {
   return said.map((s) => s + say(".", "。")).join(say(" ", ""));
 }
 
+// readBy says what a client has learned from the queue: whether its own znode is the first.
+function readBy(client, point) {
+  const who = nameOf(client), zs = game.znodes(point), k = zs.findIndex((z) => z.owner === client);
+  const own = k >= 0 && number(zs[k].name), before = k > 0 && number(zs[k - 1].name);
+  if (k < 0) return say(`${who} has read the queue`, `${who} 读到了队列`);
+  return k ? say(`${who} has read the queue: ${before} is before its ${own}`, `${who} 读到了队列：${before} 排在自己的 ${own} 前面`)
+    : say(`${who} has read the queue: its ${own} is the first`, `${who} 读到了队列：自己的 ${own} 排在最前`);
+}
 // endsWith lists the znodes of a client that the server deletes with its session.
 function endsWith(m) {
   const before = game.znodes(mine().at(-2)?.to ?? 0), after = game.znodes(m.to);
@@ -131,7 +139,7 @@ function lists(g, path) {
   const read = [];
   for (const m of path) {
     for (const [client, kind, op, , err, , isLost] of m.came) {
-      if (kind === "reply" && op === "getChildren" && !err && !isLost) read[client] = g.znodes(m.to).map((z) => number(z.name));
+      if (kind === "reply" && op === "getChildren" && !err && !isLost) read[client] = g.znodes(m.to);
       if (kind === "state" && ["idle", "crashed", "got an error"].includes(op)) read[client] = null;
     }
   }
@@ -142,7 +150,7 @@ function lists(g, path) {
 
 const html = (s) => String(s).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 const box = (x, y, w, h, look = "", r = 9) => `<rect x="${x - w / 2}" y="${y - h / 2}" width="${w}" height="${h}" rx="${r}" style="${look}"/>`;
-const words = (x, y, s, look = "", kind = "") => `<text x="${x}" y="${y}" class="${kind}" style="${look}">${html(s)}</text>`;
+const words = (x, y, s, look = "", kind = "", more = "") => `<text x="${x}" y="${y}" class="${kind}" style="${look}">${html(s)}${more}</text>`;
 const press = (key, name, inside, more = "") => `<g role="button" tabindex="0" data-key="${key}" aria-label="${html(name)}" ${more}>${inside}</g>`;
 
 // A plan says where things stand on a board.
@@ -178,7 +186,7 @@ function queue(p, g, point, done = point) {
   const n = g.data.clients, zs = p.znodes(g.znodes(done)), out = [];
   out.push(`<rect x="12" y="${p.server}" width="${p.w - 24}" height="${p.h - p.server - 8}" rx="12" class="server"/>`);
   if (!p.isSmall) out.push(words(22, p.h - 20, "ZooKeeper", "text-anchor:start", "small"));
-  if (!zs.length) out.push(words(p.w / 2, p.znode, say("the lock's queue: no znode", "锁的队列：没有节点"), "", "small"));
+  if (!zs.length) out.push(words(p.w / 2, p.znode, say("empty queue: its lowest number holds the lock", "队列是空的：编号最小的持有锁"), "", "small"));
   for (let c = 0; c < n; c++) {
     const x = p.x(c), s = g.stand(point, c), after = g.stand(done, c);
     const isWritten = p.isSmall && s.op; // the small board has the request where the wire is
@@ -220,7 +228,7 @@ function client(p, g, point, c, read, path) {
   if (isCut(s)) out.push(words(x, p.isSmall ? p.chip : (p.chip + 21 + p.server) / 2, connectionLost(), "fill:var(--bad)", "small cut")); // on the wire, under the chip
   else if (s.expired && !p.isSmall) out.push(words(x, y - p.r - 14 - p.line, say("session ended", "会话已结束"), "fill:var(--bad)", "small"));
   if (p.isSmall) out.push(s.op ? words(x, p.chip, request(s), "", "small wait") : "");
-  else if (read && menu !== c) out.push(box(x, y + 53, 128, 22, "", 3), words(x, y + 53, say("has read: ", "读到：") + (read.join(" ") || say("nobody", "没有人")), "", "small"));
+  else if (read && menu !== c) out.push(box(x, y + 53, 128, 22, "", 3), words(x, y + 53, say("has read: ", "读到：") + (read.length ? "" : say("nobody", "没有人")), "", "small", read.map((z) => ` <tspan ${z.owner === c ? `style="fill:${COLOURS[c]};font-weight:700"` : ""}>${html(number(z.name))}</tspan>`).join("")));
   return out.join("");
 }
 
