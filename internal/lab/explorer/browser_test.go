@@ -1,12 +1,14 @@
 package explorer
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/assert"
@@ -422,6 +424,37 @@ func TestDraggingInABrowser(t *testing.T) {
 	b.Do(chromedp.Click(chromedp.CSS("#undo")))
 	drag("go-1", -150, 100)
 	b.Contains("#says", "B: create znode: reply lost.")
+}
+
+// On a touch screen, a finger drags a chip as the mouse does, and does not scroll. A drag that the browser ends leaves the
+// chip where it was.
+func TestDraggingWithAFingerInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "#4", 375, 800)
+	send := func(kind input.DispatchTouchEventType, points ...*input.TouchPoint) {
+		b.Do(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+			_, err := chromedp.Call(ctx, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: kind, TouchPoints: points})
+			return err
+		}))
+	}
+	// drag leaves the finger on the screen.
+	drag := func(key string, dx, dy float64) {
+		at := browser.Evaluate[[]float64](b, fmt.Sprintf(`(({ x, y, width, height }) => [x + width / 3, y + height / 2])(
+			document.querySelector('[data-key=%q]').getBoundingClientRect())`, key))
+		send(input.DispatchTouchEventTypeTouchStart, &input.TouchPoint{X: at[0], Y: at[1]})
+		for _, part := range []float64{0.1, 0.3, 0.6, 1} {
+			send(input.DispatchTouchEventTypeTouchMove, &input.TouchPoint{X: at[0] + part*dx, Y: at[1] + part*dy})
+		}
+	}
+	drag("go-0", 130, 10)
+	b.Until(`drag?.moved && document.querySelector("[data-chip][transform]") !== null`)
+	send(input.DispatchTouchEventTypeTouchCancel)
+	b.Until(`drag === null && document.querySelector("[data-chip][transform]") === null`)
+	assert.Equal(t, "#4/", browser.Evaluate[string](b, `location.hash`))
+	drag("go-0", 130, 10)
+	send(input.DispatchTouchEventTypeTouchEnd)
+	b.Contains("#says", "A: create znode: request lost.")
+	assert.Zero(t, browser.Evaluate[float64](b, `scrollY`))
 }
 
 // Whatever is pressed while the page plays a path by itself, the path stops there: nothing is won, and the board

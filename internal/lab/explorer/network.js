@@ -793,6 +793,10 @@ addEventListener("pointerup", () => {
   shown = null;
   go(side);
 });
+addEventListener("pointercancel", () => {
+  if (drag?.moved) show();
+  drag = null;
+});
 
 function back(focus) {
   halt();
