@@ -100,9 +100,10 @@ func TestAWinWithTheKeyboardInABrowser(t *testing.T) {
 	types("go-0", kb.Tab)
 	types("go-0", kb.Enter) // A creates its znode
 	b.Contains("#says", "A's znode is 0.")
-	types("go-0", "t")
-	b.Contains("#board", "lose reply?")
-	types("go-0", "t")
+	types("turn-0", kb.Tab)
+	types("go-0-lose-reply", kb.Enter) // of a read, no request is lost: that would be the same
+	types("turn-0", kb.Escape)
+	browser.Evaluate[any](b, `document.querySelector('[data-key="go-0"]').focus()`)
 	types("go-0", kb.Enter) // A lists the queue
 	b.Contains("#board", "HOLDS the lock")
 	types("client-0", kb.Tab)
@@ -421,6 +422,18 @@ func TestDraggingInABrowser(t *testing.T) {
 	b.Contains("#says", "A's znode is 0.")
 	drag("go-1", -150, 10)
 	b.Contains("#says", "B: create znode: request lost.")
+
+	// While it is dragged, a chip says what its release would do.
+	browser.Evaluate[any](b, `void (enter("4"), hold = document.querySelector(".chip"), hold.dispatchEvent(new PointerEvent("pointerdown", { bubbles: true })))`)
+	label := func(dx, dy int) string {
+		return browser.Evaluate[string](b, fmt.Sprintf(`(dispatchEvent(new PointerEvent("pointermove", { buttons: 1, clientX: %d, clientY: %d })),
+			hold.textContent)`, dx, dy))
+	}
+	assert.Equal(t, []string{"create znode", "lose request", "lose reply", "deliver"},
+		[]string{label(20, 5), label(150, 10), label(150, 100), label(0, 100)})
+	browser.Evaluate[any](b, `void dispatchEvent(new PointerEvent("pointercancel"))`)
+	b.Contains("#board .chip", "create znode")
+	browser.Evaluate[any](b, `void (enter("4"), path = spelled("ApBr"), played = 2, show())`)
 	b.Do(chromedp.Click(chromedp.CSS("#undo")))
 	drag("go-1", -150, 100)
 	b.Contains("#says", "B: create znode: reply lost.")
@@ -490,9 +503,7 @@ func TestOneWordForOneThingInABrowser(t *testing.T) {
 	t.Parallel()
 	b := opens(t, "en", "#4/ApApBpBp", 1366, 768)
 	b.Until(`played === 4`) // the path has been shown
-	press(b, "turn-1")
-	b.Contains("#board [data-chip='1']", "watch 0lose reply?")
-	press(b, "go-1")
+	press(b, "turn-1", "go-1-lose-reply")
 	b.Contains("#says", "B: watch 0: reply lost.")
 	b.Says("#beads button:last-child", "B✕↑")
 	browser.Evaluate[any](b, `void (enter("4"), path = spelled("Ar"), played = 1, show())`)
@@ -553,7 +564,7 @@ func TestTheWayOnAfterAWinInABrowser(t *testing.T) {
 	b.Says("#goals .goal:not(.found) small", "not found yet") // nothing is given up
 	b.Do(chromedp.Click(chromedp.CSS("#hunt")))
 	b.Until(`location.hash === "#4/" && document.activeElement.dataset.key === "go-0"`)
-	press(b, "turn-0", "turn-0", "go-0", "go-1", "go-1", "go-1")
+	press(b, "turn-0", "go-0-lose-reply", "go-1", "go-1", "go-1")
 	b.Until(`document.querySelectorAll(".goal.found").length === 3 && at("hunt").hidden && !at("next").hidden`)
 
 	// What is pressed next has one place.
@@ -633,7 +644,7 @@ func TestTheCoinInABrowser(t *testing.T) {
 	assert.Equal(t, "#4/ApAp", browser.Evaluate[string](b, `location.hash`))
 	press(b, "turn-1")
 	assert.Empty(t, spends(), "after the next press")
-	press(b, "go-1")
+	press(b, "go-1-lose-request")
 	b.Until(`document.querySelector('[data-key="coin"]') === null`)
 }
 
@@ -797,7 +808,7 @@ func TestTheGoalsThatAreLeftInABrowser(t *testing.T) {
 	press(b, "go-0")
 	b.Contains("#says", "It held: A is done; B crashed.")
 	b.Do(chromedp.Click(chromedp.CSS("#again")))
-	press(b, "turn-0", "turn-0", "go-0") // the reply to its create is lost
+	press(b, "turn-0", "go-0-lose-reply") // the reply to its create is lost
 	assert.Equal(t, []string{isLost, isOpen, isOpen}, cards())
 
 	// Of the half repaired lock, this does not say which one is left.
@@ -846,8 +857,8 @@ func TestAPressDuringAMotionInABrowser(t *testing.T) {
 		{`click("go-0"), click("go-1"), click("go-0"), click("go-1")`, "#4/ApBpApBp"},
 		{`document.querySelector("[data-key=go-0]").focus(), key(), key()`, "#4/Ap"},
 		{`document.querySelector("[data-key=go-0]").focus(), key(), key(), key()`, "#4/ApAp"},
-		// It was turned, and is not any more.
-		{`click("turn-1"), click("turn-1"), click("go-0"), click("go-1")`, "#4/Ap"},
+		// The pill is gone when the motion ends, and a chip is there.
+		{`click("turn-1"), click("go-0"), click("go-1-lose-request")`, "#4/Ap"},
 	} {
 		isUnderWay := browser.Evaluate[bool](b, `(enter("4"), `+c.pressed+`)`)
 		assert.Equal(t, c.wants != "#4/Ap", isUnderWay, c.pressed)
@@ -926,7 +937,7 @@ func TestTheWordsBesideAWinInABrowser(t *testing.T) {
 	b.Says("#give summary", "A hint")
 	b.Do(chromedp.Click(chromedp.CSS("#undo")))
 	browser.Evaluate[any](b, `void (isLate = [], new MutationObserver(() => isLate.push(late === halts)).observe(at("says"), { childList: true }))`)
-	press(b, "turn-0", "turn-0", "go-0") // the reply to its create is lost
+	press(b, "turn-0", "go-0-lose-reply") // the reply to its create is lost
 	b.Contains("#says", "and A does not know")
 	assert.True(t, browser.Evaluate[bool](b, `isLate.at(-1)`), "the text does not wait for the second board")
 	b.Contains("#second", "HOLDS the lock")
@@ -1187,23 +1198,20 @@ func TestTheLineThatSaysHowInABrowser(t *testing.T) {
 	press(b, "go-0")
 	b.Says("#how", "Press a request to deliver it.")
 
-	// A chip that is turned loses nothing yet, and says what a press on it does.
+	// The scissors open what can be lost, as a client what can happen to it.
 	browser.Evaluate[any](b, `void enter("4")`)
-	says := func(wants string) {
-		label := browser.Evaluate[string](b, `document.querySelector('[data-key="go-0"]').ariaLabel`)
-		assert.Equal(t, "A: create znode: press to "+wants, label)
-	}
-	says("deliver it")
 	press(b, "turn-0")
-	b.Says("#how", "Not lost yet: press the chip to lose it. ✂ changes what is lost.")
-	b.Contains(`#board [data-chip="0"]`, "lose request?")
-	says("lose the request")
-	press(b, "turn-0")
-	b.Contains(`#board [data-chip="0"]`, "lose reply?")
-	says("lose the reply")
-	press(b, "turn-0")
-	says("deliver it")
+	b.Says("#how", "Choose what happens to A, or press elsewhere to cancel.")
+	b.Contains("#board", "lose requestlose reply")
+	assert.Zero(t, browser.Evaluate[int](b, `document.querySelectorAll('[data-chip="0"]').length`), "chips below the menu")
+	press(b, "turn-1") // another menu
+	b.Until(`document.querySelectorAll("[data-key^=go-0-]").length === 0`)
+	b.Do(chromedp.Click(chromedp.CSS("#asks"))) // anywhere else
+	b.Until(`document.querySelectorAll("[data-key^=go-1-]").length === 0`)
 	b.Says("#how", "Press a request to deliver it.")
+	press(b, "turn-0", "go-0-lose-reply")
+	b.Contains("#says", "A: create znode: reply lost.")
+
 	browser.Evaluate[any](b, `void (enter("4"), path = rest(game, 0), played = path.length, show())`)
 	b.Contains("#says", "It held: A is done; B is done. The fault is not spent. Try another.")
 	b.Says("#how", "The end: take choices back, or begin again.")

@@ -10,8 +10,7 @@ const nameOf = (client) => "ABCD"[client];
 
 let level, game;
 let path = [], played = 0; // the choices, and how many of them are on the board
-let turned = {}; // the clients whose chip shows a loss: which one
-let menu = -1; // the client that is pressed
+let menu = ""; // the sign that is pressed, and shows what can go wrong there: client-0, say, or turn-0
 let isBusy = false, hasGivenUp = false;
 let shown = null; // { from, count }: the path is so many choices from a link, say; null: it is the reader's own
 let halts = 0; // counted, so that what was under way before one does not go on
@@ -46,13 +45,11 @@ const deeds = () => ({
   crash: say("crashes", "崩溃"), expire: say("cut off: session ends", "失联：会话结束"), "give-up": say("gives up", "放弃等待"),
 });
 
-// asked says what a press on a chip that is turned would do. Nothing is lost before it.
-const asked = (m) => m.deed === "lose-request" ? say("lose request?", "要丢掉请求吗？") : say("lose reply?", "要丢掉响应吗？");
-// effect says what a press on a chip does.
-const effect = (m) => ({
-  pass: say("press to deliver it", "按下就送达"), unlock: say("press, and it calls Unlock", "按下就调用 Unlock"),
-  "lose-request": say("press to lose the request", "按下就丢掉请求"), "lose-reply": say("press to lose the reply", "按下就丢掉响应"),
-})[m.deed];
+// outcome says what a choice would do.
+const outcome = (m) => ({
+  pass: say("deliver", "送达"), unlock: say("call Unlock", "调用 Unlock"),
+  "lose-request": say("lose request", "丢掉请求"), "lose-reply": say("lose reply", "丢掉响应"),
+})[m.deed] ?? deeds()[m.deed];
 
 // ended says how all calls of a client have ended. It got an error if it never held the lock, or lost it.
 function ended(path, client) {
@@ -224,44 +221,41 @@ function client(p, g, point, c, read, path) {
     (s.state === "crashed" ? `<path d="M${x - p.r / 2} ${y - p.r / 2}l${p.r} ${p.r}m0 ${-p.r}l${-p.r} ${p.r}" class="cross"/>` : "") +
     words(x, y, nameOf(c), inside ? "fill:var(--paper)" : s.state === "crashed" ? "paint-order:stroke;stroke:var(--paper);stroke-width:8px" : "", "name");
   const label = `${say("client ", "客户端 ")}${nameOf(c)}${say(", ", "，")}${state}${say(": what can happen to it", "：它可能遇到什么")}`;
-  const out = [faults.length ? press(`client-${c}`, label, circle, `aria-expanded="${menu === c}"`) : circle, words(x, y - p.r - 14, state, `fill:var(--${colour})`)];
+  const out = [faults.length ? press(`client-${c}`, label, circle, `aria-expanded="${menu === `client-${c}`}"`) : circle, words(x, y - p.r - 14, state, `fill:var(--${colour})`)];
   if (isCut(s)) out.push(words(x, p.isSmall ? p.chip : (p.chip + 21 + p.server) / 2, connectionLost(), "fill:var(--bad)", "small cut")); // on the wire, under the chip
   else if (s.expired && !p.isSmall) out.push(words(x, y - p.r - 14 - p.line, say("session ended", "会话已结束"), "fill:var(--bad)", "small"));
   if (p.isSmall) out.push(s.op ? words(x, p.chip, request(s), "", "small wait") : "");
-  else if (read && menu !== c) out.push(box(x, y + 53, 128, 22, "", 3), words(x, y + 53, say("has read: ", "读到：") + (read.length ? "" : say("nobody", "没有人")), "", "small", read.map((z) => ` <tspan ${z.owner === c ? `style="fill:${COLOURS[c]};font-weight:700"` : ""}>${html(number(z.name))}</tspan>`).join("")));
+  else if (read && !faultsIn(c)) out.push(box(x, y + 53, 128, 22, "", 3), words(x, y + 53, say("has read: ", "读到：") + (read.length ? "" : say("nobody", "没有人")), "", "small", read.map((z) => ` <tspan ${z.owner === c ? `style="fill:${COLOURS[c]};font-weight:700"` : ""}>${html(number(z.name))}</tspan>`).join("")));
   return out.join("");
 }
 
 // happens lists what can happen to a client itself.
 const happens = (c) => coinsLeft() > 0 ? moves().filter((m) => m.client === c && ["crash", "expire", "give-up"].includes(m.deed)) : [];
 
-// sides lists what a client's chip can show. The first is the call or the request that passes, or null: SWITCHES does not
-// let it be the turn of this client.
-function sides(c) {
-  const all = moves().filter((m) => m.client === c), passes = all.find((m) => m.deed === "pass" || m.deed === "unlock");
-  const losses = coinsLeft() > 0 ? ["lose-request", "lose-reply"].map((deed) => all.find((m) => m.deed === deed)).filter(Boolean) : [];
-  return passes || game.stand(here(), c).op ? [passes ?? null, ...losses] : [];
-}
-const facing = (c) => sides(c)[(turned[c] ?? 0) % sides(c).length];
-// following returns what a chip shows when it is turned once more.
-const following = (c) => sides(c)[((turned[c] ?? 0) + 1) % sides(c).length];
+// losses lists what can happen to the request of a client.
+const losses = (c) => coinsLeft() > 0 ? ["lose-request", "lose-reply"].flatMap((deed) => moves().filter((m) => m.client === c && m.deed === deed)) : [];
+// faultsIn lists what an open menu shows of a client, or is null.
+const faultsIn = (c) => menu === `client-${c}` ? happens(c) : menu === `turn-${c}` ? losses(c) : null;
+// passing returns the call or the request of a client that passes.
+const passing = (c) => moves().find((m) => m.client === c && (m.deed === "pass" || m.deed === "unlock"));
 
 const MENU = { high: 30, apart: 34 }, TOUCHED = { high: 46, apart: 49 }; // three fit between a client and the znodes
 
 function chips(p, c, point) {
   const x = p.x(c), y = p.chip, who = nameOf(c) + say(": ", "：");
-  if (menu === c) {
-    const all = happens(c), { high, apart } = p.isNarrow ? TOUCHED : MENU, middle = p.isNarrow ? y + 9 : y, row = (k) => middle + (k - (all.length - 1) / 2) * apart;
-    return all.map((m, k) => press(`go-${c}-${m.deed}`, who + deeds()[m.deed], box(x, row(k), 186, high, "fill:var(--bad);stroke:var(--bad)", high / 2) + words(x, row(k), deeds()[m.deed], "fill:var(--paper);font-size:14px"))).join("");
+  const all = faultsIn(c);
+  if (all) {
+    const { high, apart } = p.isNarrow ? TOUCHED : MENU, middle = p.isNarrow ? y + 9 : y, row = (k) => middle + (k - (all.length - 1) / 2) * apart;
+    return all.map((m, k) => press(`go-${c}-${m.deed}`, who + outcome(m), box(x, row(k), 186, high, "fill:var(--bad);stroke:var(--bad)", high / 2) + words(x, row(k), outcome(m), "fill:var(--paper);font-size:14px"))).join("");
   }
-  const all = sides(c), m = facing(c);
-  if (m === undefined) return "";
-  const isLoss = m?.deed.startsWith("lose"), left = all.length > 1 ? x - 17 : x;
-  const says = m?.deed === "unlock" ? say("call Unlock", "调用 Unlock") : request(game.stand(point, c));
-  const face = isLoss ? words(left, y - 9, says, "", "small") + words(left, y + 9, asked(m), "fill:var(--bad)") : words(left, y, says);
-  const look = isLoss ? "stroke:var(--bad);stroke-dasharray:7 4" : `stroke:${!m ? "var(--line)" : m.deed === "unlock" ? "var(--holder)" : COLOURS[c]}`;
-  const chip = !m ? box(x, y, 184, 42, look, 21) + words(left, y, says, "fill:var(--soft)") : press(`go-${c}`, who + (m.op ? request(m) + say(": ", "：") : "") + effect(m), box(x, y, 184, 42, look, 21) + face, 'class="chip"');
-  const turn = all.length > 1 ? press(`turn-${c}`, who + say("✂, then ", "✂，再") + effect(following(c)), `<circle cx="${x + 71}" cy="${y}" r="17" class="turn"/>` + words(x + 71, y, "✂\uFE0E", "fill:var(--bad);font-size:20px") + `<title>${say("lose it", "丢掉它")}</title>`) : "";
+  const m = passing(c), { op } = game.stand(point, c);
+  if (!m && !op) return ""; // SWITCHES may not let it be the turn of a client that has a request
+  const canLose = losses(c).length > 0, says = m?.deed === "unlock" ? say("call Unlock", "调用 Unlock") : request(game.stand(point, c));
+  const look = `stroke:${!m ? "var(--line)" : m.deed === "unlock" ? "var(--holder)" : COLOURS[c]}`, shape = box(x, y, 184, 42, look, 21), at = canLose ? x - 17 : x;
+  const effect = m?.deed === "unlock" ? say("press, and it calls Unlock", "按下就调用 Unlock") : `${says}${say(": press to deliver it", "：按下就送达")}`;
+  const chip = m ? press(`go-${c}`, who + effect, shape + words(at, y, says), 'class="chip"') : shape + words(at, y, says, "fill:var(--soft)");
+  const circle = (r, look) => `<circle cx="${x + 71}" cy="${y}" r="${r}" ${look}/>`; // the second is what a finger hits
+  const turn = canLose ? press(`turn-${c}`, who + say("lose it", "丢掉它"), circle(17, 'class="turn"') + circle(24, 'fill="transparent"') + words(x + 71, y, "✂\uFE0E", "fill:var(--bad);font-size:20px") + `<title>${say("lose it", "丢掉它")}</title>`, 'aria-expanded="false"') : "";
   return `<g data-chip="${c}">${chip}${turn}</g>`;
 }
 
@@ -602,19 +596,19 @@ function faultsNow() {
   const all = Array.from({ length: game.data.clients }, (_, c) => c);
   const whose = all.filter((c) => happens(c).length).map(nameOf);
   return [
-    all.some((c) => sides(c).length > 1) && say("✂ or drag off the wire to lose", "按 ✂ 或拖离连线，就丢掉"),
+    all.some((c) => losses(c).length) && say("✂ or drag off the wire to lose", "按 ✂ 或拖离连线，就丢掉"),
     whose.length && say(`press ${whose.join(" or ")} for what goes wrong there`, `按 ${whose.join(" 或 ")}，看它会出什么事`),
   ].filter(Boolean).join(say("; ", "；"));
 }
 
+const whoseMenu = () => nameOf(menu.split("-")[1]);
+
 // showHow says what can be pressed now. In the first level, what a fault is spent on is said after the first choice.
 function showHow() {
-  const armed = Array.from({ length: game.data.clients }, (_, c) => facing(c)).find((m) => m?.deed.startsWith("lose"));
   const faults = level.coins && (played || level !== data.levels[0]) && coinsLeft() ? faultsNow() : "";
   at("how").textContent = shown && played < shown.count ? ""
     : !moves().length ? say("The end: take choices back, or begin again.", "结束了：撤回几步，或者从头开始。")
-    : menu >= 0 ? say(`Choose what happens to ${nameOf(menu)}, or press elsewhere to cancel.`, `选择 ${nameOf(menu)} 会遇到什么；按别处就取消。`)
-    : armed ? say("Not lost yet: press the chip to lose it. ✂ changes what is lost.", "还没有丢：按下筹码才会丢掉。再按 ✂，换一种丢法。")
+    : menu ? say(`Choose what happens to ${whoseMenu()}, or press elsewhere to cancel.`, `选择 ${whoseMenu()} 会遇到什么；按别处就取消。`)
     : level.coins && !coinsLeft() ? say("Fault spent: deliver the rest.", "故障已用掉：把其余的请求都送达。")
     : faults ? say(`Press to deliver; ${faults}.`, `按一下就送达；${faults}。`)
     : say("Press a request to deliver it.", "按一个请求，送达服务器。");
@@ -660,8 +654,7 @@ async function go(m, focus = `go-${m.client}`) {
   isBusy = true;
   const before = second(), signs = at("board").querySelectorAll(`[data-chip="${m.client}"], [data-key^="go-${m.client}-"]`);
   path = [...mine(), m];
-  menu = -1;
-  turned = {};
+  menu = "";
   for (const sign of signs) sign.classList.add("flies"); // the chip or the menu is not seen, but keeps the focus
   const point = mine().at(-1)?.to ?? 0, others = before ? answer(game, m, before.other, before.now) : [];
   if (before) showSecond(before); // a choice of the reader's may have halted it
@@ -703,7 +696,7 @@ async function replay(whole, from = SHOWN) {
 function scrub(n, focus) {
   halt();
   played = Math.max(0, Math.min(path.length, n));
-  menu = -1; turned = {};
+  menu = "";
   show(focus);
 }
 
@@ -712,12 +705,10 @@ function pressed(key) {
   halt();
   if (what === "go") {
     shown = null;
-    return go(deed ? happens(c).find((m) => m.deed === deed) : facing(c));
+    return go(deed ? moves().find((m) => m.client === c && m.deed === deed) : passing(c));
   }
-  if (what === "turn" || what === "coin") menu = -1;
-  if (what === "turn") turned[c] = (turned[c] ?? 0) + 1;
-  if (what === "client") menu = menu === c ? -1 : c;
-  show(what === "client" && menu === c ? `go-${c}-${happens(c)[0].deed}` : key);
+  menu = what === "coin" || menu === key ? "" : key;
+  show(faultsIn(c)?.length ? `go-${c}-${faultsIn(c)[0].deed}` : key);
   if (what === "coin") {
     at("how").textContent = say(`Spend it here: ${faultsNow()}.`, `用在这里：${faultsNow()}。`);
     for (const e of at("board").querySelectorAll("[data-key^=client], [data-key^=turn]")) e.classList.add("spends");
@@ -742,8 +733,8 @@ at("board").addEventListener("click", (e) => {
   if (sign) pressed(sign.dataset.key);
 });
 addEventListener("click", (e) => { // outside the menu
-  if (menu < 0 || isBusy || e.target.closest("[data-key^=client], [data-key^=go-]")) return;
-  menu = -1;
+  if (!menu || isBusy || e.target.closest("[data-key^=client], [data-key^=turn], [data-key^=go-]")) return;
+  menu = "";
   show();
 });
 at("board").addEventListener("keydown", (e) => {
@@ -754,10 +745,9 @@ at("board").addEventListener("keydown", (e) => {
     const sign = meant(signIn(e.target), () => at("board").querySelector(`[data-key="${key}"]`), key);
     if (sign) pressed(sign.dataset.key);
   }
-  if (e.key === "t" && key.startsWith("go-")) { turned[key[3]] = (turned[key[3]] ?? 0) + 1; halt(); show(key); }
 });
 addEventListener("keydown", (e) => {
-  if (e.key === "Escape" && menu >= 0) pressed(`client-${menu}`);
+  if (e.key === "Escape" && menu) pressed(menu);
   if (e.key === "Backspace" && played) { e.preventDefault(); back("go-0"); }
 });
 at("beads").addEventListener("keydown", (e) => {
@@ -772,26 +762,34 @@ at("beads").addEventListener("pointermove", (e) => { // with the button down
 // A chip that is dragged down the wire passes. Off the wire it is lost: to its side the request, further down the reply.
 let drag = null;
 at("board").addEventListener("pointerdown", (e) => {
-  const chip = e.target.closest("[data-key^=go-]")?.closest("[data-chip]");
+  const chip = e.target.closest(".chip")?.parentNode;
   if (chip && !isMoving()) halt();
   drag = chip && !isBusy ? { chip, c: Number(chip.dataset.chip), x: e.clientX, y: e.clientY, moved: false } : null;
 });
 addEventListener("pointermove", (e) => {
   if (!drag || !e.buttons) return;
-  const scale = at("board").viewBox.baseVal.width / at("board").clientWidth;
-  drag.dx = (e.clientX - drag.x) * scale; drag.dy = (e.clientY - drag.y) * scale;
-  drag.moved ||= Math.hypot(drag.dx, drag.dy) > 8;
-  if (drag.moved) drag.chip.setAttribute("transform", `translate(${drag.dx} ${drag.dy})`);
+  const { chip, c } = drag, scale = at("board").viewBox.baseVal.width / at("board").clientWidth;
+  const dx = (e.clientX - drag.x) * scale, dy = (e.clientY - drag.y) * scale, isFirst = !drag.moved && Math.hypot(dx, dy) > 8;
+  const label = chip.querySelector("text");
+  if (isFirst) {
+    at("board").append(chip); // over all that it may cross
+    Object.assign(drag, { moved: true, says: label.textContent });
+  }
+  if (!drag.moved) return;
+  const { server, chip: y } = at("board").plan, lost = losses(c), isBeside = Math.abs(dx) > 70, touches = dy > server - y - 21;
+  drag.means = isBeside ? lost.find((m) => m.deed === (dy > 40 ? "lose-reply" : "lose-request")) ?? lost[0]
+    : touches ? passing(c) : undefined;
+  chip.setAttribute("transform", `translate(${dx} ${dy})`);
+  label.textContent = drag.means ? outcome(drag.means) : drag.says;
+  label.style.fill = drag.means && isFault(drag.means) ? "var(--bad)" : "";
 });
 addEventListener("pointerup", () => {
   if (!drag?.moved) return;
-  const { c, dx, dy } = drag, all = sides(c), { server, chip } = at("board").plan, touches = server - chip - 21;
+  const { c, means } = drag;
   setTimeout(() => { drag = null; }); // after the click
-  const side = Math.abs(dx) > 70 ? all.find((m) => m?.deed === (dy > 40 ? "lose-reply" : "lose-request")) ?? all[1]
-    : dy > touches ? all[0] : null;
-  if (!side) return show(`go-${c}`);
+  if (!means) return show(`go-${c}`);
   shown = null;
-  go(side);
+  go(means);
 });
 addEventListener("pointercancel", () => {
   if (drag?.moved) show();
@@ -954,7 +952,7 @@ function enter(key, code = "") {
   halt();
   level = data.levels.find((l) => l.key === key) ?? data.levels[0];
   game = games[level.key];
-  path = []; played = 0; menu = -1; turned = {}; shown = null; hasGivenUp = false;
+  path = []; played = 0; menu = ""; shown = null; hasGivenUp = false;
   at("give").open = false;
   at("link").textContent = say("Copy link", "复制链接");
   const whole = spelled(code);
