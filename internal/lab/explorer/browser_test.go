@@ -811,9 +811,12 @@ func TestTheGoalsThatAreLeftInABrowser(t *testing.T) {
 	press(b, "turn-0", "go-0-lose-reply") // the reply to its create is lost
 	assert.Equal(t, []string{isLost, isOpen, isOpen}, cards())
 
-	// Of the half repaired lock, this does not say which one is left.
+	// Of the half repaired lock, this is not said, and with a hint it does not say which one is left.
 	browser.Evaluate[any](b, `void enter("5.5")`)
 	press(b, "go-0", "client-0", "go-0-crash")
+	assert.Equal(t, []string{isOpen, isOpen, isOpen}, cards())
+	b.Do(chromedp.Click(chromedp.CSS("#give summary")))
+	b.Says("#way", "Out of reach from here: take a choice back.")
 	assert.Equal(t, []string{isLost, isLost, isLost}, cards())
 
 	browser.Evaluate[any](b, `void enter("5")`)
@@ -1134,9 +1137,27 @@ func TestTheMovesOfLevelOneInABrowser(t *testing.T) {
 	}
 	const isOpen, cannot = "not found yet", "cannot happen ✓"
 	assert.Equal(t, []string{isOpen, isOpen, isOpen}, cards())
+
+	// A message that is lost is the reader's find as well: this lock asks again, and holds where the recipe breaks.
+	press(b, "go-0", "go-0", "go-0", "go-0", "go-1", "go-1", "go-1", "turn-1", "go-1-lose-request", "go-1")
+	const isHeld = "asked again: held ✓"
+	b.Contains("#says", "It held: A is done; B is done. It asked again; the same breaks the recipe: A znode is left behind. Try another.")
+	assert.Equal(t, []string{isOpen, isOpen, isHeld}, cards())
+	b.Until(`at("every").hidden && at("repair").hidden`)
+	b.Do(chromedp.Click(chromedp.CSS("#again")))
+	press(b, "turn-0", "go-0-lose-reply")
+	for !browser.Evaluate[bool](b, `moves().length === 0`) {
+		press(b, browser.Evaluate[string](b, `document.querySelector("[data-key^=go-]").dataset.key`))
+	}
+	assert.Equal(t, []string{isOpen, isHeld, isHeld}, cards())
+	b.Do(chromedp.Click(chromedp.CSS("#again")))
+
 	press(b, "go-0", "go-0", "go-1", "client-0", "go-0-expire", "go-1")
 	b.Contains("#says", "You broke it, in 5 choices: Two hold it.")
 	assert.Equal(t, []string{"you: 5; fewest: 5 ★", cannot, cannot}, cards())
+	b.Says("#code del", "- return nil")
+	b.Says("#code ins", "+ return newHold(l, mine, connection, stat.Pzxid), nil")
+	b.Says("#step", "The repair, in step 5 →")
 	b.Until(`at("hunt").hidden`) // nothing is left to find
 
 	// The end of the last level lists what was met.

@@ -1,7 +1,10 @@
 package explorer
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -53,6 +56,29 @@ func TestEachLevelIsAHunt(t *testing.T) {
 		for k, goal := range l.Goals {
 			cannot := i == len(hunts)-1 || l.Key == locks.PartA && k > 0 // its level asks which one is left
 			assert.Equal(t, cannot, chance(g, goal) == 0, "%s cannot be made: %s", l.Key, goal.Kind)
+		}
+	}
+}
+
+// The code that a level shows is in the repository: what is wrong in a test of published mistakes, what repairs it in a lock.
+func TestTheCodeOfTheRepairs(t *testing.T) {
+	t.Parallel()
+	all := func(pattern string) (text string) {
+		names, err := filepath.Glob("../../../step0[45]_*/" + pattern)
+		require.NoError(t, err)
+		for _, name := range names {
+			part, err := os.ReadFile(name)
+			require.NoError(t, err)
+			text += string(part)
+		}
+		return text
+	}
+	in := map[byte]string{'-': all("wrong_test.go"), '+': all("*.go"), ' ': all("*.go")}
+	for _, l := range hunts[:4] {
+		require.NotEmpty(t, l.Code, l.Key)
+		for line := range strings.Lines(l.Code) {
+			code, _, _ := strings.Cut(line[1:], " // ")
+			assert.Contains(t, in[line[0]], "\t"+strings.TrimSpace(code)+"\n", l.Key)
 		}
 	}
 }

@@ -23,6 +23,8 @@ var hunts = []Level{
 		Learn: text("The server had ended {X}'s session, and deleted its znode. "+
 			"{X} did not know. The repair: without a connection, a client does not hold the lock.",
 			"服务器结束了 {X} 的会话，删掉了它的节点，而 {X} 并不知道。修法：连接一断，客户端就不再持有锁。"),
+		Code: "  case zk.StateDisconnected, zk.StateExpired:\n+     s.disconnect(ErrLost) // no connection, no hold",
+		Step: 5,
 		Met: []lang.Text{text("a message is lost → ask again, and look for one's own znode first",
 			"消息丢了 → 再问一次，并且先找自己的节点")},
 		Shows: []int{1, 2},
@@ -44,6 +46,8 @@ var hunts = []Level{
 		Learn: text("{X} gave up and deleted its znode, but its Lock returned without an error: "+
 			"{X} believes that it holds the lock. The repair: return the error, as the recipe, beside it, does.",
 			"{X} 放弃等待，删掉了自己的节点，但 Lock 返回时没有报错，于是 {X} 以为自己持有锁。修法：像旁边的官方做法那样，返回错误。"),
+		Code: "  if errors.Is(err, context.Canceled) {\n-     return nil\n+     return err",
+		Step: 4,
 		Met: []lang.Text{text("a client gives up, and Lock returns no error → return it",
 			"客户端放弃等待，Lock 却不报错 → 返回错误")},
 		Shows: []int{0},
@@ -63,6 +67,8 @@ var hunts = []Level{
 			"The repair: return the error, as the recipe, beside it, does.",
 			"{X} 没能列出队列，不知道自己前面是哪个节点，就去查一个不存在的节点。前面的节点不存在，"+
 				"这把锁就当作轮到 {X} 了。修法：像旁边的官方做法那样，返回错误。"),
+		Code: "  if err != nil {\n-     return watch(l, ctx, l.dir+\"/null\")\n+     return err",
+		Step: 4,
 		Met: []lang.Text{text("a list fails, and Lock goes on → return the error",
 			"没能列出队列，Lock 却照样往下走 → 返回错误")},
 		Shows: []int{0},
@@ -70,7 +76,7 @@ var hunts = []Level{
 		Goals: []Goal{{Kind: explore.TwoInside, Faults: []string{"lose-reply getChildren"}}},
 	},
 	{
-		Key: locks.PartA, Title: text("the half repaired lock", "修了一半的锁"), Coins: 1, Beside: "5", Other: repaired,
+		Key: locks.PartA, Title: text("the half repaired lock", "修了一半的锁"), Coins: 1, Beside: "5", Other: repaired, Repairs: "4",
 		Asks: text("This is the recipe, half repaired: a client whose message was lost asks again. "+
 			"Three things could go wrong with the recipe. Which one is left?",
 			"这是修了一半的官方做法：消息丢了，客户端会再问一次。官方做法可能出三种错，这里还剩哪一种？"),
@@ -78,6 +84,8 @@ var hunts = []Level{
 			"before its session ended. The repair, beside it: Lock returns a hold, which ends with the connection.",
 			"第 1 关的走法在这里照样能赢：{X} 的 Lock 早已返回，会话后来才结束，再问也没有用。"+
 				"修法见旁边：Lock 返回一个 hold，连接一断，hold 就结束。"),
+		Code: "- return nil\n+ return newHold(l, mine, connection, stat.Pzxid), nil",
+		Step: 5,
 		Met: []lang.Text{text("a session ends after Lock has returned, as with the recipe → connection lost, the hold ends",
 			"Lock 返回之后会话结束（官方做法也一样）→ 连接断开，hold 就结束")},
 		Shows: []int{0},

@@ -395,10 +395,16 @@ function show(focus) {
   if (!hasPulsed && !shown) at("board").querySelector(".chip")?.classList.add("pulses");
   hasPulsed = true;
   at("board").classList.toggle("win", Boolean(end?.wrong.length));
-  const all = left(), asksNothing = coinsLeft() > 0 && !at("give").open; // then the reader finds it out by himself
+  const all = left(), isHunt = coinsLeft() > 0 || level.repairs; // the reader finds out by himself what is in reach
   const isSafe = all.length > 0 && !game.ways(here()).bad;
-  const lost = isOver || shown || asksNothing ? [] : isSafe ? level.goals : all.filter((goal) => !onward(goal));
-  showVerdict(isOver, end, won);
+  const lost = isOver || shown || isHunt && !at("give").open ? [] : isSafe ? level.goals : all.filter((goal) => !onward(goal));
+  const held = mended(end);
+  if (held.length && !shown) {
+    const known = best();
+    store.set("zklock-network-" + level.key, JSON.stringify({ ...known, held: [...new Set([...known.held ?? [], ...held.map(keyOf)])] }));
+  }
+  showVerdict(isOver, end, won, held);
+  showRepair(isWon(won));
   if (two && late !== halts) showSecond(two);
   at("beads").replaceChildren(...path.map(bead));
   at("give-up").textContent = !all.length ? say("Show me", "演示") : level.hints ? say("A hint", "提示") : say("Give up?", "放弃？");
@@ -412,7 +418,7 @@ function show(focus) {
   at("next").hidden = !following || !isWon(won);
   const isFinale = isSound() && (hasGivenUp || ran().length >= RUNS || Boolean(best().played));
   if (isFinale && !shown) store.set("zklock-network-" + level.key, JSON.stringify({ played: 1 }));
-  const hasWon = isSound() ? isFinale : hasGivenUp || Object.keys(best()).length > 0 || won.length > 0;
+  const hasWon = isSound() ? isFinale : hasGivenUp || level.goals.some((goal, k) => best()[k]) || won.length > 0;
   at("every").hidden = !isOver || !isSound() && !hasWon;
   const every = figure(game.ways(0).all), bad = figure(game.ways(0).bad);
   at("every").textContent = isSound() ? say(`Show all ${every} orders`, `看全部 ${every} 种次序`)
@@ -464,7 +470,24 @@ function showLevels() {
   }
 }
 
-function showVerdict(isOver, end, won) {
+// mended lists the goals that nobody can reach, and that these choices reach with the lock which this one repairs.
+function mended(end) {
+  const was = games[level.repairs];
+  if (!was || !end || end.wrong.length) return [];
+  const now = beside(game, mine(), was).at(-1).to, last = rest(was, now).at(-1)?.to ?? now;
+  return level.goals.filter((goal) => !least(goal).length && was.end(last).wrong.includes(goal.kind));
+}
+
+// showRepair shows the lines of code that repair this lock.
+function showRepair(isKnown) {
+  at("repair").hidden = !isKnown || !level.code;
+  at("code").replaceChildren(...level.code.split("\n").map((textContent) =>
+    Object.assign(document.createElement({ "+": "ins", "-": "del" }[textContent[0]] ?? "span"), { textContent: textContent + "\n" })));
+  at("step").textContent = say(`The repair, in step ${level.step} →`, `修法，见第 ${level.step} 步 →`);
+  at("step").href = level.step === 5 ? "step05-holder.html" : `step0${level.step}.html`;
+}
+
+function showVerdict(isOver, end, won, held) {
   const says = at("says"), parts = [];
   const p = (textContent, className = "") =>
     textContent && parts.push(Object.assign(document.createElement("p"), { textContent, className }));
@@ -492,7 +515,9 @@ function showVerdict(isOver, end, won) {
     }
   } else if (isOver) {
     const unspent = coinsLeft() ? say(" The fault is not spent.", "故障还没有用掉。") : "";
-    p(say("It held: ", "它守住了：") + ends + say(".", "。") + unspent + say(" Try another.", "再试一次。"), isSound() ? "right" : "");
+    const wrong = held.map((goal) => kindOf(goal.kind)).join(say("; ", "；"));
+    const before = wrong && say(` It asked again; the same breaks the recipe: ${wrong}.`, `它再问了一次；官方做法碰到同样的事就会出错：${wrong}。`);
+    p(say("It held: ", "它守住了：") + ends + say(".", "。") + before + unspent + say(" Try another.", "再试一次。"), isSound() || wrong ? "right" : "");
   }
   if (!parts.length) p(say("Nothing here is simulated: all of it was recorded on a real ZooKeeper server.", "这里没有任何东西是模拟的：全都录自真实的 ZooKeeper 服务器。"), "shown");
   says.replaceChildren(...parts);
@@ -624,9 +649,11 @@ function showGoals(lost, isKnown) {
     b.append(...wraps(goalName(goal)));
     if (n) b.prepend(Object.assign(document.createElement("span"), { textContent: "✓ ", className: "right" }));
     const cannot = isKnown && !least(goal).length;
-    if (cannot) card.classList.add("never");
+    const isHeld = known.held?.includes(k);
+    if (cannot || isHeld) card.classList.add("never");
     const isShort = isNarrow.matches;
     small.textContent = n ? (isShort ? say(`${n}; fewest ${few}`, `${n} 次，最少 ${few}`) : say(`you: ${n}; fewest: ${few}`, `你：${n} 次；最少：${few} 次`)) + (n === few ? " ★" : "")
+      : isHeld && !cannot ? isShort ? say("held ✓", "守住了 ✓") : say("asked again: held ✓", "再问一次，守住了 ✓")
       : lost.includes(goal) ? isShort ? say("out of reach", "到不了") : say("out of reach from here", "从这里到不了")
       : cannot ? say("cannot happen ✓", "不会发生 ✓")
       : few ? isShort ? say(`fewest ${few}`, `最少 ${few} 次`) : say(`the fewest: ${choicesIn(few)}`, `最少：${choicesIn(few)}`)

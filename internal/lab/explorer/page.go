@@ -47,6 +47,8 @@ type Level struct {
 	Title  lang.Text   `json:"title"`
 	Asks   lang.Text   `json:"asks"`
 	Learn  lang.Text   `json:"learn"`  // said after the first goal was reached; {X} is the client with the fault
+	Code   string      `json:"code"`   // the repair in two lines or three: said when the first goal was reached
+	Step   int         `json:"step"`   // whose page has the whole repair
 	Hints  []lang.Text `json:"hints"`  // said before the answer: one for each goal that can be reached
 	Note   lang.Text   `json:"note"`   // said beside the goals
 	Met    []lang.Text `json:"met"`    // what goes wrong, and what repairs it: said at the end of the last level
@@ -55,6 +57,8 @@ type Level struct {
 	Goals  []Goal      `json:"goals"`  // the first is what the level asks for
 	Beside string      `json:"beside"` // the game of a lock on which the same choices are played; "": none
 	Other  lang.Text   `json:"other"`  // what the page calls this lock
+
+	Repairs string `json:"repairs"` // the game of a lock of which this is a repair: what it breaks by, this one may survive
 }
 
 // A Goal is an invariant to break.
