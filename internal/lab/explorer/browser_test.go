@@ -325,6 +325,24 @@ func TestALinkInABrowser(t *testing.T) {
 	}, slices.Compact(browser.Evaluate[[]string](b, `said`)))
 }
 
+// After a reload, and in the other language, the reader's own run is there at once: it is no link, and what it wins is his.
+func TestAReloadInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "#4", 1366, 768)
+	press(b, "go-0", "go-0", "go-1")
+	b.Do(chromedp.Reload())
+	b.Contains("#says", "B's znode is 1.")
+	assert.NotContains(t, b.Text("#says"), "From the link")
+	assert.Equal(t, "#4/ApApBp", browser.Evaluate[string](b, `location.hash`))
+	b.Do(chromedp.Click(chromedp.CSS("#undo")))
+	press(b, "go-1", "client-0", "go-0-expire", "go-1")
+	b.Do(chromedp.Reload())
+	b.Contains("#says", "You broke it, in 5 choices: Two hold it.")
+
+	browser.Evaluate[any](b, `void (location.hash = "#4/ApAp")`) // somebody else's
+	b.Contains("#says", "From the link")
+}
+
 // The page says what it says in Chinese.
 func TestThePageInChineseInABrowser(t *testing.T) {
 	t.Parallel()

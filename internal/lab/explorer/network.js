@@ -436,7 +436,9 @@ function show(focus) {
   showLevels();
   at("all").hidden = !hasWon;
   if (hasWon) icicle();
-  address(`#${level.key}/${spells(mine())}`);
+  const place = `#${level.key}/${spells(mine())}`;
+  address(place);
+  if (!shown) keep(place);
   showTerms();
   if (focus) (document.querySelector(`[data-key="${focus}"]`) ?? at("board").querySelector(`[data-key^="${focus.slice(0, 4)}"]`) ?? at("board").querySelector("[data-key^=go]") ?? at("next")).focus({ preventScroll: true });
 }
@@ -986,7 +988,16 @@ function enter(key, code = "") {
   show();
   if (whole.length) replay(whole, LINK);
 }
-const byAddress = () => { const [key, code] = location.hash.slice(1).split("/"); enter(key, code); };
+// The reader's own run, at a reload or in the other language, is no link: it is there again at once.
+const kept = () => { try { return sessionStorage.zklockNetwork; } catch { return ""; } };
+const keep = (place) => { try { sessionStorage.zklockNetwork = place; } catch { /* not kept */ } };
+const byAddress = () => {
+  const [key, code] = location.hash.slice(1).split("/"), isMine = kept() === location.hash;
+  enter(key, isMine ? "" : code);
+  if (!isMine) return;
+  path = spelled(code);
+  scrub(path.length);
+};
 
 at("levels").append(...data.levels.map((l) => {
   const b = Object.assign(document.createElement("button"), { type: "button", onclick: () => enter(l.key) });
