@@ -1037,7 +1037,7 @@ func TestTheServerChangesBeforeTheClientInABrowser(t *testing.T) {
 	browser.Evaluate[any](b, `void go(moves().find((m) => m.deed === "expire" && m.client === 0))`)
 	fades := browser.Evaluate[bool](b, `isBusy && at("board").querySelector("[data-znode].gone") !== null`)
 	assert.True(t, fades, "the znode fades out")
-	b.Contains("#says", "A is cut off: its session ends. The server deletes 0. A does not notice.")
+	b.Contains("#says", "A is cut off: its session ends. The server deletes 0. A goes on.")
 	browser.Evaluate[any](b, `void (enter("5"), path = spelled("ApApAp"), played = path.length, show())`)
 	browser.Evaluate[any](b, `void go(moves().find((m) => m.deed === "expire" && m.client === 0))`)
 	b.Contains("#says", "A is cut off: its session ends. The server deletes 0. A's connection is lost, so A stops.")

@@ -20,9 +20,10 @@ var hunts = []Level{
 		Asks: text("Two clients want one lock, and both follow ZooKeeper's recipe. "+
 			"You choose what happens next. Can you make both hold the lock?",
 			"两个客户端想要同一把锁，都照 ZooKeeper 的官方做法去拿。接下来发生什么，由你选择。你能让它们同时持有锁吗？"),
-		Learn: text("The server had ended {X}'s session, and deleted its znode. "+
-			"{X} did not know. The repair: without a connection, a client does not hold the lock.",
-			"服务器结束了 {X} 的会话，删掉了它的节点，而 {X} 并不知道。修法：连接一断，客户端就不再持有锁。"),
+		Learn: text("The server ended {X}'s session and deleted its znode. {X} sees at most that the line is silent, "+
+			"never that its session ended. The repair: without a connection, a client does not hold the lock.",
+			"服务器结束了 {X} 的会话，删掉了它的节点。{X} 最多发现没有回音，却无从知道会话已经结束。"+
+				"修法：连接一断，客户端就不再持有锁。"),
 		Code: "  case zk.StateDisconnected, zk.StateExpired:\n+     s.disconnect(ErrLost) // no connection, no hold",
 		Step: 5,
 		Met: []lang.Text{text("a message is lost → ask again, and look for one's own znode first",

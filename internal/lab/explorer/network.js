@@ -87,7 +87,7 @@ function described(m) {
   const deleted = isFault(m) ? endsWith(m) : [];
   if (deleted.length) said.push(say(`The server deletes ${deleted.join(" ")}`, `服务器删除 ${deleted.join(" ")}`));
   const whose = nameOf(m.client);
-  if (m.deed === "expire" && isUnaware(m)) said.push(say(`${whose} does not notice`, `${whose} 没有察觉`));
+  if (m.deed === "expire" && isUnaware(m)) said.push(say(`${whose} goes on`, `${whose} 照常运行`));
   if (knowsNoName(m)) said.push(say(`${nameOf(m.client)}'s list failed; ${nameOf(m.client)} does not know which znode is before its own`, `${nameOf(m.client)} 没能列出队列，不知道自己前面是哪个节点`));
   for (const [client, kind, op, on, err, names, isLost] of m.came) {
     const who = nameOf(client), n = on && number(on);
