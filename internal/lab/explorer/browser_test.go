@@ -516,6 +516,25 @@ func TestAPressStopsAReplayInABrowser(t *testing.T) {
 	}
 }
 
+// A choice is named in a word where there is room: in one line, and the newest first.
+func TestTheNamesOfTheChoicesInABrowser(t *testing.T) {
+	t.Parallel()
+	for _, language := range []string{"en", "zh-CN"} {
+		b := opens(t, language, "#4", 1366, 768)
+		seen := func(path string) []bool {
+			return browser.Evaluate[[]bool](b, fmt.Sprintf(`(path = spelled(%q), played = path.length, show(),
+				[at("beads").offsetHeight < 40, ...[...document.querySelectorAll("#beads span")].map((e) => e.checkVisibility())])`, path))
+		}
+		assert.Equal(t, []bool{true, true, true, true}, seen("ApApBp"), "in one line, and each of three")
+		many := seen("ApApBpBpBpAuApBpBuBp")
+		assert.True(t, many[0], "in one line")
+		assert.Equal(t, []bool{false, true}, slices.Compact(many[1:]), "the oldest have none, the newest do")
+	}
+	b := opens(t, "en", "#4", 390, 844)
+	browser.Evaluate[any](b, `void (path = spelled("Ap"), played = 1, show())`)
+	assert.False(t, browser.Evaluate[bool](b, `document.querySelector("#beads span").checkVisibility()`), "on a phone")
+}
+
 // The board and the sentence under it use the same words for the same thing.
 func TestOneWordForOneThingInABrowser(t *testing.T) {
 	t.Parallel()
@@ -523,9 +542,9 @@ func TestOneWordForOneThingInABrowser(t *testing.T) {
 	b.Until(`played === 4`) // the path has been shown
 	press(b, "turn-1", "go-1-lose-reply")
 	b.Contains("#says", "B: watch 0: reply lost.")
-	b.Says("#beads button:last-child", "B✕↑")
+	b.Says("#beads button:last-child", "B✕↑ watch")
 	browser.Evaluate[any](b, `void (enter("4"), path = spelled("Ar"), played = 1, show())`)
-	b.Says("#beads button", "A✕↓")
+	b.Says("#beads button", "A✕↓ create")
 	for _, fault := range []string{"l", "x"} {
 		browser.Evaluate[any](b, fmt.Sprintf(`void enter("W19", "ApA%s")`, fault))
 		b.Contains("#board", "watch (no name)")

@@ -406,7 +406,12 @@ function show(focus) {
   showVerdict(isOver, end, won, held);
   showRepair(isWon(won));
   if (two && late !== halts) showSecond(two);
-  at("beads").replaceChildren(...path.map(bead));
+  const beads = path.map(bead);
+  at("beads").replaceChildren(...beads);
+  for (const b of beads) { // one line: the oldest ones lose their words first
+    if (at("beads").offsetHeight < 40) break;
+    b.classList.add("short");
+  }
   at("give-up").textContent = !all.length ? say("Show me", "演示") : level.hints ? say("A hint", "提示") : say("Give up?", "放弃？");
   at("hint").textContent = hints(all);
   at("way").textContent = at("give").open && !isOver ? waysFromHere(all) : "";
@@ -579,12 +584,20 @@ const statesAt = (g, point, path) => Array.from({ length: g.data.clients }, (_, 
   nameOf(c) + (isCut(g.stand(point, c)) ? say(": ", "：") + connectionLost() + say(", ", "，") : " ") +
   stateOf(g, point, c, path)[0].replace("HOLDS", "holds")).join(say("; ", "；"));
 
+// verb says a choice in a word or two.
+const verb = ({ deed, op, sets }) => ({
+  unlock: "Unlock", crash: say("crashes", "崩溃"), expire: say("cut off", "失联"), "give-up": say("gives up", "放弃"),
+})[deed] ?? {
+  create: say("create", "创建"), getChildren: say("list", "列出"), delete: say("delete", "删除"), sync: say("sync", "同步"),
+}[op] ?? (sets ? say("watch", "监听") : say("look", "查看"));
+
 function bead(m, k) {
   const b = document.createElement("button");
   b.type = "button";
   b.className = (isFault(m) ? "fault " : "") + (k >= played ? "ahead" : "");
   b.style.borderColor = COLOURS[m.client];
   b.textContent = nameOf(m.client) + { pass: "", unlock: "◦", "lose-request": "✕↓", "lose-reply": "✕↑", crash: "†", expire: "∅", "give-up": "–" }[m.deed];
+  b.append(Object.assign(document.createElement("span"), { textContent: " " + verb(m) }));
   b.dataset.key = `bead-${k}`;
   b.ariaLabel = b.title = `${k + 1}. ${nameOf(m.client)}${say(": ", "：")}${m.op ? request(m) + say(": ", "：") : ""}${deeds()[m.deed]}`;
   b.ariaCurrent = k === played - 1 ? "step" : "false";
