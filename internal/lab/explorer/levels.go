@@ -20,11 +20,10 @@ var hunts = []Level{
 		Asks: text("Two clients want one lock, and both follow ZooKeeper's recipe. "+
 			"You choose what happens next. Can you make both hold the lock?",
 			"两个客户端想要同一把锁，都照 ZooKeeper 的官方做法去拿。接下来发生什么，由你选择。你能让它们同时持有锁吗？"),
-		Learn: text("The server ended {X}'s session and deleted its znode. {X} sees at most that the line is silent, "+
-			"never that its session ended. The repair: without a connection, a client does not hold the lock.",
-			"服务器结束了 {X} 的会话，删掉了它的节点。{X} 最多发现没有回音，却无从知道会话已经结束。"+
-				"修法：连接一断，客户端就不再持有锁。"),
-		Code: "  case zk.StateDisconnected, zk.StateExpired:\n+     s.disconnect(ErrLost) // no connection, no hold",
+		Learn: text("The server ended {X}'s session and deleted its znode. {X} sees only silence. "+
+			"The repair: without a connection, a client does not hold the lock.",
+			"服务器结束了 {X} 的会话，删掉了它的节点，{X} 却只看到没有回音。修法：连接一断，客户端就不再持有锁。"),
+		Code: "  case zk.StateDisconnected, zk.StateExpired:\n+     s.disconnect(ErrLost)",
 		Step: 5,
 		Met: []lang.Text{text("a message is lost → ask again, and look for one's own znode first",
 			"消息丢了 → 再问一次，并且先找自己的节点")},
@@ -77,7 +76,8 @@ var hunts = []Level{
 		Goals: []Goal{{Kind: explore.TwoInside, Faults: []string{"lose-reply getChildren"}}},
 	},
 	{
-		Key: locks.PartA, Title: text("the half repaired lock", "修了一半的锁"), Coins: 1, Beside: "5", Other: repaired, Repairs: "4",
+		Key: locks.PartA, Title: text("the half repaired lock", "修了一半的锁"), Coins: 1, Beside: "5", Other: repaired,
+		Repairs: "4",
 		Asks: text("This is the recipe, half repaired: a client whose message was lost asks again. "+
 			"Three things could go wrong with the recipe. Which one is left?",
 			"这是修了一半的官方做法：消息丢了，客户端会再问一次。官方做法可能出三种错，这里还剩哪一种？"),
@@ -90,7 +90,8 @@ var hunts = []Level{
 		Met: []lang.Text{text("a session ends after Lock has returned, as with the recipe → connection lost, the hold ends",
 			"Lock 返回之后会话结束（官方做法也一样）→ 连接断开，hold 就结束")},
 		Shows: []int{0},
-		Hints: []lang.Text{text("A request or a reply need not be lost. What else can the coin buy?", "不一定要丢失请求或响应。红币还能用在哪里？")},
+		Hints: []lang.Text{text("A request or a reply need not be lost. What else can the fault be?",
+			"不一定要丢失请求或响应。故障还可以是什么？")},
 		Goals: anyOf(explore.Gravest[:3]...),
 	},
 	{

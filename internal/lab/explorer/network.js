@@ -224,8 +224,8 @@ function client(p, g, point, c, read, path) {
   const out = [faults.length ? press(`client-${c}`, label, circle, `aria-expanded="${menu === `client-${c}`}"`) : circle, words(x, y - p.r - 14, state, `fill:var(--${colour})`)];
   if (isCut(s)) out.push(words(x, p.isSmall ? p.chip : (p.chip + 21 + p.server) / 2, connectionLost(), "fill:var(--bad)", "small cut")); // on the wire, under the chip
   else if (s.expired && !p.isSmall) out.push(words(x, y - p.r - 14 - p.line, say("session ended", "会话已结束"), "fill:var(--bad)", "small"));
-  if (p.isSmall) out.push(s.op ? words(x, p.chip, request(s), "", "small wait") : "");
-  else if (read && !faultsIn(c)) out.push(box(x, y + 53, 128, 22, "", 3), words(x, y + 53, say("has read: ", "读到：") + (read.length ? "" : say("nobody", "没有人")), "", "small", read.map((z) => ` <tspan ${z.owner === c ? `style="fill:${COLOURS[c]};font-weight:700"` : ""}>${html(number(z.name))}</tspan>`).join("")));
+  if (p.isSmall) out.push(s.op ? words(x, p.chip, request(s), "", `small wait of-${c}`) : "");
+  else if (read && !faultsIn(c)) out.push(box(x, y + 53, 128, 22, "", 3), words(x, y + 53, say("has read: ", "读到：") + (read.length ? "" : say("nobody", "没有人")), "", "small", read.map((z) => `<tspan ${z.owner === c ? `style="fill:${COLOURS[c]};font-weight:700"` : ""}>${html(number(z.name))}</tspan>`).join(" ")));
   return out.join("");
 }
 
@@ -337,6 +337,7 @@ async function animate(svg, g, m, point, then) {
     if (then !== halts) return;
     const top = [p.x(c), p.client + p.r], low = [p.x(c), p.server];
     const short = (s) => p.isSmall ? "" : s;
+    if (kind === "request") svg.querySelector(`.of-${c}`)?.classList.add("flies");
     if (kind === "request") await fly(svg, [p.x(c), p.chip], low, short(request({ op, on, sets: m.sets })), COLOURS[c], isLost);
     if (then !== halts) return;
     if (kind === "request" && c === m.client && isWrite && arrives) await carriesOut(svg, g, m, point, then);
@@ -424,7 +425,7 @@ function show(focus) {
   const isFinale = isSound() && (hasGivenUp || ran().length >= RUNS || Boolean(best().played));
   if (isFinale && !shown) store.set("zklock-network-" + level.key, JSON.stringify({ played: 1 }));
   const hasWon = isSound() ? isFinale : hasGivenUp || level.goals.some((goal, k) => best()[k]) || won.length > 0;
-  at("every").hidden = !isOver || !isSound() && !hasWon;
+  at("every").hidden = !isOver || (isSound() ? isFinale : !hasWon);
   const every = figure(game.ways(0).all), bad = figure(game.ways(0).bad);
   at("every").textContent = isSound() ? say(`Show all ${every} orders`, `看全部 ${every} 种次序`)
     : say(`See all ${every}: ${bad} break`, `看全部 ${every} 种：${bad} 种出错`);
@@ -451,6 +452,7 @@ function show(focus) {
 // showFinale says of a lock that nobody breaks how far that goes, and which mistakes the reader has met on his way.
 function showFinale(isFinale) {
   at("finale").hidden = !isFinale;
+  document.querySelector("footer").hidden = isFinale; // which has the same link
   at("give").hidden = isSound();
   if (!isFinale) return;
   const all = figure(game.ways(0).all), coins = count(level.coins, "one fault", "faults", "次故障");
@@ -512,14 +514,12 @@ function showVerdict(isOver, end, won, held) {
     const whose = shown?.from === LINK ? say("The link breaks it", "这个链接攻破了它")
       : shown ? say("This breaks it", "这样就攻破了") : say("You broke it", "你攻破了它");
     const fullStop = say(".", "。");
-    p(whose + say(`, in ${choicesIn(played)}: `, `，用了 ${choicesIn(played)}：`) + wrong + fullStop +
+    const asked = level.goals[0], isShared = end.wrong.includes(asked.kind) && !won.includes(asked) && second()?.end.wrong.length;
+    if (isShared) p(say(`Not yet: both hold it, but so they do with ${level.other.en}. Find what only this lock does wrong.`, `还不算：两个客户端都持有了锁，可是换成${level.other.zh}也一样。请找出只有这把锁才犯的错。`), "win");
+    else p(whose + say(`, in ${choicesIn(played)}: `, `，用了 ${choicesIn(played)}：`) + wrong + fullStop +
       (more ? " " + more + fullStop : ""), "bad win");
-    const asked = level.goals[0];
     if (why) p(why);
     if (won.includes(asked) && level.learn.en) p(say(placed(level.learn)).replaceAll("{X}", nameOf(mine().find(isFault)?.client ?? 0)));
-    if (end.wrong.includes(asked.kind) && !won.includes(asked) && second()?.end.wrong.length) {
-      p(say(`Both hold it, but ${level.other.en} breaks here too: find what only this lock does wrong.`, `两个客户端都持有了锁，可是${level.other.zh}在这里也会出错：请找出只有这把锁才犯的错。`));
-    }
   } else if (isOver) {
     const unspent = coinsLeft() ? say(" The fault is not spent.", "故障还没有用掉。") : "";
     const wrong = held.map((goal) => kindOf(goal.kind)).join(say("; ", "；"));
@@ -607,7 +607,7 @@ function bead(m, k) {
 
 function goalName({ kind, faults }) {
   if (!faults || !level.coins) return kindOf(kind);
-  if (faults.join() === "") return kindOf(kind) + say(", and the coin is not spent", "，而且红币没有用掉");
+  if (faults.join() === "") return kindOf(kind) + say(", and the fault is not spent", "，而且故障没有用掉");
   return kindOf(kind) + say(`, but not with ${level.other.en}`, `，而${level.other.zh}不会`);
 }
 const least = (goal) => goal.least ??= shortest(goal, game, level.coins, games[level.beside]) ?? [];
