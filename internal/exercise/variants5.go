@@ -765,6 +765,8 @@ var variants5 = []Variant{
 -	continue
 -}
 `),
+	// "I waited for that znode, so the token comes from it." It is the token of the one before.
+	wrong("a waiter's token is that of the znode before it", property.Fenced, waitersTokenIsOfTheZnodeBefore),
 	// "Who has the same number is hardly ever in the queue."
 	wrong("a guid of one byte", somewhere, `
 -prefix := fmt.Sprintf("%s/_c_%016x-lock-", l.dir, rand.Uint64())

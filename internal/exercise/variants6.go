@@ -294,6 +294,24 @@ var variants6 = []Variant{
 -return newHold(l, mine, connection, stat.Pzxid), nil
 +return newHold(l, mine, connection, first), nil
 `),
+	// "I waited for that znode, so the token comes from it." It is the token of the one before.
+	wrong("a waiter's token is that of the znode before it", property.Fenced, waitersTokenIsOfTheZnodeBefore),
+	// "A reader changes nothing, so any number of the directory will do."
+	wrong("a reader that need not wait has the directory's number", property.Fenced, `
+ func (l *RWLock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error) {
++	hasWaited := false
+…
+-return newHold(l, mine, connection, stat.Pzxid), nil
++if mine.kind == read && !hasWaited {
++	stat.Pzxid = stat.Czxid
++}
++return newHold(l, mine, connection, stat.Pzxid), nil
+…
+ if !mayWait {
+ 	return nil, ErrLocked
+ }
++hasWaited = true
+`),
 	// "A name ends in its kind and its number."
 	wrong("takes any name with its ending for a place", property.Unrelated, `
 -var queueName = regexp.MustCompile(`+"`^_c_.*-(__READ__|__WRIT__)([0-9]{10})$`"+`)
@@ -343,6 +361,26 @@ var variants6 = []Variant{
 +	return ErrLocked
 `),
 }
+
+// waitersTokenIsOfTheZnodeBefore is a Lock, in steps 5 and 6, that takes its token from what it has watched.
+const waitersTokenIsOfTheZnodeBefore = `
++token := int64(0)
+ for ctx.Err() == nil {
+ 	connection := l.s.connection() // ends when the present connection does
+…
+-return newHold(l, mine, connection, stat.Pzxid), nil
++if token == 0 {
++	token = stat.Pzxid
++}
++return newHold(l, mine, connection, token), nil
+…
+-_, _, gone, err := l.s.conn.GetW(l.dir + "/" + before)
++_, watched, gone, err := l.s.conn.GetW(l.dir + "/" + before)
+…
+ select {
+ case <-gone: // deleted; or the session has ended, and the watch with it: list again
++	token = watched.Czxid
+`
 
 // lookFirst is a TryLock that looks, and then calls Lock: somebody may arrive in between.
 func lookFirst(lock, kind string) string {

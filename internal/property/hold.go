@@ -350,9 +350,9 @@ func (s *Story) endsBeforeItsSession(c *zktest.Member) {
 }
 
 // A and B take turns, and one turn runs in another process. Between two turns the directory is
-// deleted and created again, so the sequence numbers start again from 0. Then two clients wait that have
-// seen the same list: two writers, and a writer before a reader. At last A's znode is deleted after its list,
-// and B gets the lock before A's Lock returns.
+// deleted and created again, so the sequence numbers start again from 0. If the lock has readers, they take turns
+// with writers. Then two clients wait that have seen the same list, in every order of readers and writers in which both
+// wait. At last A's znode is deleted after its list, and B gets the lock before A's Lock returns.
 var Fenced = New(
 	text("each hold's token is greater than the last", "每次持锁，令牌都比上一次大"),
 	text("a store cannot tell the late write of an earlier holder from a good one",
@@ -368,7 +368,12 @@ var Fenced = New(
 			"µs": time.Microsecond,
 			"ns": time.Nanosecond,
 		}
-		for i, c := range []*zktest.Member{a, b, a, b, a, b} {
+		turns := []*zktest.Member{a, b, a, b, a, b}
+		hasReaders := a.Reader != nil && s.subject.reads == nil
+		if hasReaders {
+			turns = append(turns, a.Reader, b, a.Reader)
+		}
+		for i, c := range turns {
 			begin := time.Now()
 			turn := c.Acquire()
 			s.FailsIf(!has[tokener](turn.Held()), "your Hold has no Token() int64; 5.8 says what it is for")
@@ -394,9 +399,12 @@ var Fenced = New(
 		}
 		if s.subject.reads == nil { // readers share a hold's place, and may share a token
 			c := s.Join("C")
-			s.tokensOfTwoThatWaited(a, b, c)
-			if c.Reader != nil {
-				s.tokensOfTwoThatWaited(a, b, c.Reader)
+			queues := []string{"WWW"}
+			if hasReaders {
+				queues = append(queues, "WWR", "WRW", "RWW", "RWR")
+			}
+			for _, queue := range queues {
+				s.tokensOfTwoThatWaited(s.as(queue[0], a), s.as(queue[1], b), s.as(queue[2], c), inWords(queue))
 			}
 			s.tokenAfterItsList(a, b)
 		}
@@ -411,8 +419,8 @@ var Fenced = New(
 	})
 
 // tokensOfTwoThatWaited lets B and C wait behind A, and C arrives before the first list of B: both see the same queue
-// in their first lists. Their tokens must differ.
-func (s *Story) tokensOfTwoThatWaited(a, b, c *zktest.Member) {
+// in their first lists. All three tokens must grow.
+func (s *Story) tokensOfTwoThatWaited(a, b, c *zktest.Member, queue string) {
 	held := a.Acquire()
 	mark := b.Tap.Mark()
 	slow := b.Tap.HoldRequest(wiretap.GetChildren, 1)
@@ -422,14 +430,14 @@ func (s *Story) tokensOfTwoThatWaited(a, b, c *zktest.Member) {
 	slow.Let()
 	b.Tap.Restore()
 	s.mustWait(first, first.StillWaits(), "arrived while A held the lock")
-	held.Release()
+	s.unlocks(held)
 	next, last := s.oneOf(first, second)
-	token := next.Held().Token()
 	s.unlocks(next)
 	s.letIn(last, "the one before it has released")
-	s.FailsIf(last.Held().Token() <= token, "two clients waited; the first of them got token %d, and the next one %d",
-		token, last.Held().Token())
 	s.unlocks(last)
+	tokens := []int64{held.Held().Token(), next.Held().Token(), last.Held().Token()}
+	s.FailsIf(tokens[1] <= tokens[0] || tokens[2] <= tokens[1],
+		"three clients had the lock one after the other, and two of them waited (%s); their tokens: %v", queue, tokens)
 }
 
 // tokenAfterItsList holds back each request that A sends between its list and the return of its Lock, one in
