@@ -312,6 +312,19 @@ var variants6 = []Variant{
  }
 +hasWaited = true
 `),
+	// "The writer before me lets me in." When it has gone, the readers between are still there.
+	wrong("a writer watches the last writer", property.WakesOne, `
++lastWriter, greatest := "", -1
++for _, name := range names {
++	if n, k, ok := number(name); ok && n < own && n > greatest && k == write {
++		lastWriter, greatest = name, n
++	}
++}
++if ownKind == write && lastWriter != "" {
++	return lastWriter, nil
++}
+ return before, nil
+`),
 	// "A name ends in its kind and its number."
 	wrong("takes any name with its ending for a place", property.Unrelated, `
 -var queueName = regexp.MustCompile(`+"`^_c_.*-(__READ__|__WRIT__)([0-9]{10})$`"+`)

@@ -51,7 +51,7 @@ var SilentWait = New(
 	})
 
 // Five clients wait, and the holder releases. The story counts the notifications that they get. If the lock has
-// readers, it also counts those of two writers that wait behind three readers.
+// readers, it also counts those in short queues of readers and writers.
 var WakesOne = New(
 	text("a release wakes one", "一次释放只唤醒一个"),
 	text("every waiter wakes up and lists the queue, and all but one sleep again: the herd effect",
@@ -62,12 +62,13 @@ var WakesOne = New(
 		s.needsWatches(waiters)
 		count := s.Count(waiters...)
 		holder.Release()
-		next, others := s.firstIn(waiters)
+		s.firstIn(waiters)
 		n := count().Notifications
 		s.FailsIf(n != 1, "one release sent %d notifications to %d waiters", n, len(waiters))
 		if s.subject.reads == nil && holder.Reader != nil {
-			s.wakesNoReader(next, others)
-			s.wakesTheWriterOnce()
+			for _, queue := range []string{"WWRRR", "RRRWW", "WRRW", "RWRW"} {
+				s.wakesEachOnce(queue, s.members)
+			}
 		}
 		s.Holds("one release sent 1 notification to %d waiters", len(waiters))
 	})
@@ -92,7 +93,7 @@ var WakesOneLater = New(
 		}
 		count := s.Count(waiters...)
 		holder.Release()
-		next, _ := s.firstIn(waiters)
+		next := s.firstIn(waiters)
 		n := count().Notifications
 		s.FailsIf(n != 1, "two of five waiters gave up; then one release sent %d notifications to the other three", n)
 		if next != waiters[0] {
@@ -122,56 +123,40 @@ func (s *Story) releasesAfterOneGaveUp(holder, quitter, last *zktest.Turn) (told
 	return told
 }
 
-// wakesNoReader brings three readers behind a writer that holds the lock and other writers that
-// wait. When the holder releases, another writer is the next, and no reader may be notified.
-func (s *Story) wakesNoReader(holder *zktest.Turn, others []*zktest.Turn) {
-	var readers []*zktest.Turn
-	for i := range 3 {
-		reader := s.Join(fmt.Sprintf("reader %d", i+1)).Reader.Start()
-		s.mustWait(reader, reader.Waits(), "arrived to read behind writers that wait")
-		readers = append(readers, reader)
-	}
-	count := s.Count(readers...)
-	holder.Release()
-	s.firstIn(others)
-	n := count().Notifications
-	s.FailsIf(
-		n != 0,
-		"a writer released, another writer is the next, and %d notifications woke the %d readers behind it for nothing",
-		n, len(readers),
-	)
-}
-
-// wakesTheWriterOnce lets three readers release in the order in which they came. Two writers wait behind them. Only
-// the last reader is the first writer's concern, and none is the second one's.
-func (s *Story) wakesTheWriterOnce() {
-	seat := Seat{Path: s.path + "-read"}
-	var reading []*zktest.Turn
-	for i := range 3 {
-		reading = append(reading, s.JoinAs(fmt.Sprintf("reader %d of three", i+1), seat).Reader.Acquire())
-	}
-	writing := s.queue(s.JoinAs("the writer behind them", seat), s.JoinAs("the writer behind that", seat))
-	count := s.Count(writing...)
-	for _, r := range reading {
-		for _, w := range writing {
-			s.mustWait(w, w.StillWaits(), "waits to write while somebody reads, and")
+// wakesEachOnce brings readers and writers to a lock, and lets them release in the order in which they came. Each that
+// had to wait is notified once: when nobody is left before it whom it must wait for.
+func (s *Story) wakesEachOnce(queue string, m []*zktest.Member) {
+	path := s.path + "-" + queue
+	var line, waiting []*zktest.Turn
+	for i := range queue {
+		t := s.as(queue[i], s.subject.At(s.Zoo, m[i], path)).Start()
+		if t.Waits() != zktest.Returned {
+			waiting = append(waiting, t)
 		}
-		r.Release()
+		line = append(line, t)
 	}
-	s.letIn(writing[0], "all readers have released")
+	count := s.Count(waiting...)
+	for i, t := range line {
+		s.letIn(t, "those before it have released")
+		for _, later := range line[i+1:] {
+			later.StillWaits() // or it shares the lock
+		}
+		s.unlocks(t)
+	}
 	n := count().Notifications
-	s.FailsIf(n != 1, "three readers released one after the other, and the two writers behind them were notified %d times", n)
+	s.FailsIf(n != len(waiting), "these had the lock one after the other: %s; %d of them had to wait, and were notified %d times",
+		inWords(queue), len(waiting), n)
 }
 
-// firstIn waits until one of the calls has returned, and returns it and the others.
-func (s *Story) firstIn(waiters []*zktest.Turn) (in *zktest.Turn, others []*zktest.Turn) {
+// firstIn waits until one of the calls has returned, and returns it.
+func (s *Story) firstIn(waiters []*zktest.Turn) (in *zktest.Turn) {
 	var at int
 	isIn := s.Soon(func() bool {
 		at = slices.IndexFunc(waiters, (*zktest.Turn).Returned)
 		return at >= 0
 	})
 	s.FailsIf(!isIn, "the holder has released, and none of %d waiters gets the lock%s", len(waiters), s.queueNow())
-	return waiters[at], slices.Concat(waiters[:at], waiters[at+1:])
+	return waiters[at]
 }
 
 // Five clients wait, and a sixth arrives. The story counts the notifications that the five get.
