@@ -379,12 +379,22 @@ var variants2 = []Variant{
 -n, err := strconv.Atoi(digits)
 +n, err := strconv.Atoi(digits[max(0, len(digits)-4):])
 `),
+	// "Its name begins as mine does, and the number is at the end." So does the name of another lock's directory.
+	wrong("looks at the beginning and at the end of a name", property.Unrelated, beginningAndEnd),
 	wrong("locks with a context that has ended", property.GivingUp, `
 -if err := ctx.Err(); err != nil {
 -	return failed("lock", l.dir, err)
 -}
 `),
 }
+
+// beginningAndEnd is how, in steps 2 to 4, a number may be read.
+const beginningAndEnd = `
+-digits, ok := strings.CutPrefix(name, "lock-")
+-n, err := strconv.Atoi(digits)
++ok = strings.HasPrefix(name, "lock-")
++n, err := strconv.Atoi(name[max(0, len(name)-10):])
+`
 
 // givesItsMutexBack is an Unlock, in steps 2 to 4, that clears l.node when another goroutine may have the lock.
 const givesItsMutexBack = `

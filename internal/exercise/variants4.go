@@ -210,6 +210,8 @@ var variants4 = []Variant{
 -defer l.mu.Unlock()
 -l.node = node
 `),
+	// "Its name begins as mine does, and the number is at the end." So does the name of another lock's directory.
+	wrong("looks at the beginning and at the end of a name", property.Unrelated, beginningAndEnd),
 	// "Look before you create."
 	wrong("asks whether the directory exists", property.MadeOnce, `
 +if there, _, err := l.conn.Exists(l.dir); err != nil {

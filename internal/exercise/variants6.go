@@ -330,6 +330,11 @@ var variants6 = []Variant{
 -var queueName = regexp.MustCompile(`+"`^_c_.*-(__READ__|__WRIT__)([0-9]{10})$`"+`)
 +var queueName = regexp.MustCompile("(__READ__|__WRIT__)([0-9]{10})$")
 `),
+	// "Its name begins as mine does, and the number is at the end." So does the name of another lock's directory.
+	wrong("looks at the beginning and at the end of a name", property.Unrelated, `
+-var queueName = regexp.MustCompile(`+"`^_c_.*-(__READ__|__WRIT__)([0-9]{10})$`"+`)
++var queueName = regexp.MustCompile("^_c_.*-(__READ__|__WRIT__).*([0-9]{10})$")
+`),
 	// "What the server puts behind the name is a number."
 	wrong("takes any number for a place", property.Unrelated, `
 -var queueName = regexp.MustCompile(`+"`^_c_.*-(__READ__|__WRIT__)([0-9]{10})$`"+`)

@@ -319,11 +319,17 @@ var OnlyHolder = New(
 	})
 
 // foreign lists names that have no place in a queue. Some look as if they had, such as the
-// directories of other locks below this one.
+// directories of other locks below this one. Each lock has two more: see withAnotherPrefix.
 var foreign = []string{
 	"notes", "lock-", "lock-x", "0000000000", "_c_short-lock-", "_c_", "-", "lock-0000000000-old",
 	"block-0", "my-lock-2", "my-lock-0000000000", "_c_x-lock-0", "x__READ__0", "x__WRIT__1", "x__WRIT__0000000000",
 	"_c_x-__WRIT__0",
+}
+
+// withAnotherPrefix lists names like those of the client's own znodes, whose prefix is another lock's.
+func withAnotherPrefix(m *zktest.Member) []string {
+	prefix := strings.TrimRight(path.Base(m.Znode()), "0123456789")
+	return []string{prefix + "shop-0000000000", "shop-" + prefix + "0000000000"}
 }
 
 // Another lock beside this one is held, and the lock's directory has foreign znodes. A takes the
@@ -346,14 +352,15 @@ var Unrelated = New(
 			s.Names(s.Root),
 		)
 		first.Release()
-		for _, name := range foreign {
+		others := slices.Concat(foreign, withAnotherPrefix(a))
+		for _, name := range others {
 			_, err := s.Observer().Create(s.path+"/"+name, nil, 0, zk.WorldACL(zk.PermAll))
 			if err != nil && !errors.Is(err, zk.ErrNoNode) { // a lock without a directory has no foreign znodes
 				s.Fatalf("create %s: %v", name, err)
 			}
 		}
 		var held *zktest.Turn
-		for range len(foreign) {
+		for range len(others) {
 			if held != nil {
 				held.Release()
 			}
@@ -376,7 +383,7 @@ var Unrelated = New(
 		s.waitsForCurator(a)
 		s.Holds("another lock in the same parent was held, the directory had %d foreign znodes, and A and B got the lock, "+
 			"also when their numbers got a fifth digit",
-			len(foreign))
+			len(others))
 	})
 
 // A finds that the lock's parents are missing. Before A can make the second of them, B has made it, and holds the lock.
