@@ -379,6 +379,8 @@ var variants2 = []Variant{
 -n, err := strconv.Atoi(digits)
 +n, err := strconv.Atoi(digits[max(0, len(digits)-4):])
 `),
+	// "I have a new znode." But it is not the one that it deletes.
+	wrong("queues again, and keeps its old path", property.NotBeside, queuesAgain("node")),
 	// "Its name begins as mine does, and the number is at the end." So does the name of another lock's directory.
 	wrong("looks at the beginning and at the end of a name", property.Unrelated, beginningAndEnd),
 	wrong("locks with a context that has ended", property.GivingUp, `
@@ -386,6 +388,29 @@ var variants2 = []Variant{
 -	return failed("lock", l.dir, err)
 -}
 `),
+}
+
+// queuesAgain is a Lock, in steps 2 to 4, that queues again if somebody has deleted its znode. mine is the path of its
+// present znode, and node that of its first. held is the one of them that holds the lock.
+func queuesAgain(held string) string {
+	return `
+-if err := l.wait(ctx, node); err != nil {
+-	return failed("lock", l.dir, errors.Join(err, l.leave(node)))
++mine := node
++for err = l.wait(ctx, mine); errors.Is(err, zk.ErrNoNode); err = l.wait(ctx, mine) {
++	mine, err = create(l.conn, l.dir+"/lock-", zk.FlagEphemeralSequential)
++	if err != nil {
++		return failed("lock", l.dir, err)
++	}
++}
++if err != nil {
++	return failed("lock", l.dir, errors.Join(err, l.leave(mine)))
+ }
+ l.mu.Lock()
+ defer l.mu.Unlock()
+-l.node = node
++l.node = ` + held + `
+`
 }
 
 // beginningAndEnd is how, in steps 2 to 4, a number may be read.

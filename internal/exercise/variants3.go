@@ -175,6 +175,8 @@ var variants3 = []Variant{
 `),
 	// "I have given up: is my znode really gone?"
 	wrong("looks whether its znode has gone", property.NoWatchLeft, looksAfterItsDelete),
+	// "I have a new znode." But it is not the one that it deletes.
+	wrong("queues again, and keeps its old path", property.NotBeside, queuesAgain("node")),
 	// "Its name begins as mine does, and the number is at the end." So does the name of another lock's directory.
 	wrong("looks at the beginning and at the end of a name", property.Unrelated, beginningAndEnd),
 	// "A mutex is not held during a request."

@@ -210,6 +210,9 @@ var variants4 = []Variant{
 -defer l.mu.Unlock()
 -l.node = node
 `),
+	right("queues again", queuesAgain("mine")),
+	// "I have a new znode." But it is not the one that it deletes.
+	wrong("queues again, and keeps its old path", property.NotBeside, queuesAgain("node")),
 	// "Its name begins as mine does, and the number is at the end." So does the name of another lock's directory.
 	wrong("looks at the beginning and at the end of a name", property.Unrelated, beginningAndEnd),
 	// "Look before you create."

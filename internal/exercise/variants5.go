@@ -1,6 +1,10 @@
 package exercise
 
-import "zklock/internal/property"
+import (
+	"strings"
+
+	"zklock/internal/property"
+)
 
 var variants5 = []Variant{
 	right("a longer guid", `
@@ -680,6 +684,17 @@ var variants5 = []Variant{
 -var queueName = regexp.MustCompile(`+"`^_c_.*-lock-([0-9]{10})$`"+`)
 +var queueName = regexp.MustCompile("-lock-([0-9]{10})$")
 `),
+	// "My place is the one that I queued up with."
+	wrong("its hold has the place that it had first", property.LostWhileWaiting, keepsItsFirstPlace("Lock", "ctx context.Context, mayWait bool", `
+ 	return nil, err
+ }
++h.mine = first
+ return h, nil
+`)),
+	wrong("gives up the place that it had first", property.LostWhileWaiting, keepsItsFirstPlace("Lock", "ctx context.Context, mayWait bool", `
+-go l.leave(mine) // until the znode is deleted, or the server refuses
++go l.leave(first)
+`)),
 	// "Its name begins as mine does, and the number is at the end." So does the name of another lock's directory.
 	wrong("looks at the beginning and at the end of a name", property.Unrelated, `
 -var queueName = regexp.MustCompile(`+"`^_c_.*-lock-([0-9]{10})$`"+`)
@@ -777,4 +792,19 @@ var variants5 = []Variant{
 -prefix := fmt.Sprintf("%s/_c_%016x-lock-", l.dir, rand.Uint64())
 +prefix := fmt.Sprintf("%s/_c_%016x-lock-", l.dir, rand.IntN(256))
 `),
+}
+
+// keepsItsFirstPlace is a Lock, in steps 5 and 6, that queues again, and uses its first place in some line. args are what
+// acquire takes.
+func keepsItsFirstPlace(lock, args, line string) string {
+	return `
+ func (l *` + lock + `) acquire(` + args + `) (*Hold, error) {
++	var first place
+…
++if first.node == "" {
++	first = mine
++}
+ h, err := l.wait(ctx, mine, mayWait)
+…
+` + strings.Trim(line, "\n")
 }

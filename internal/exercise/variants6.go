@@ -330,6 +330,17 @@ var variants6 = []Variant{
 -var queueName = regexp.MustCompile(`+"`^_c_.*-(__READ__|__WRIT__)([0-9]{10})$`"+`)
 +var queueName = regexp.MustCompile("(__READ__|__WRIT__)([0-9]{10})$")
 `),
+	// "My place is the one that I queued up with."
+	wrong("its hold has the place that it had first", property.LostWhileWaiting, keepsItsFirstPlace("RWLock", "ctx context.Context, k kind, mayWait bool", `
+ 	return nil, err
+ }
++h.mine = first
+ return h, nil
+`)),
+	wrong("gives up the place that it had first", property.LostWhileWaiting, keepsItsFirstPlace("RWLock", "ctx context.Context, k kind, mayWait bool", `
+-go l.leave(mine) // until the znode is deleted, or the server refuses
++go l.leave(first)
+`)),
 	// "Its name begins as mine does, and the number is at the end." So does the name of another lock's directory.
 	wrong("looks at the beginning and at the end of a name", property.Unrelated, `
 -var queueName = regexp.MustCompile(`+"`^_c_.*-(__READ__|__WRIT__)([0-9]{10})$`"+`)

@@ -537,7 +537,8 @@ func (s *Story) refusesARequest(m *zktest.Member, request, znode string, permiss
 }
 
 // Somebody deletes A's znode and the directory before A's list. Then A holds the lock, B waits, and C waits behind B.
-// Somebody deletes B's znode, and A releases.
+// Somebody deletes B's znode, and A releases. If B queues again, it gives up; then it all happens once more, and B gets
+// the lock.
 var NotBeside = New(
 	text("a waiter whose znode was deleted does not get the lock while another client holds it",
 		"等待者的 znode 被删除以后，它不会在别人持锁时拿到锁"),
@@ -550,36 +551,56 @@ var NotBeside = New(
 		if !s.subject.Znode {
 			s.losesItsDirectory(a)
 		}
-		held := a.Acquire()
-		turns := s.queue(b, c)
-		znodes := s.left(b)
-		if len(znodes) == 0 {
-			s.void("a waiter has no znode that could be deleted")
-		}
-		s.deletes(znodes[0])
-		s.mustWait(turns[1], turns[1].StillWaits(), "saw that its predecessor's znode was deleted,")
-		s.FailsIf(turns[0].Returned() && turns[0].Err() == nil, "B's znode was deleted, and B got the lock while A held it")
-		held.Release()
-		s.letIn(turns[1], "A released, and C is the next")
-		s.FailsIf(!s.Soon(func() bool { return turns[0].Returned() || len(s.left(b)) == 1 }),
-			"B's znode was deleted, and B neither returns an error nor queues again; its last requests: %s",
-			turns[0].LastAsked())
-		if overSession(b) && turns[0].Returned() && turns[0].Err() != nil {
-			s.Fails("B's znode was deleted, B's session lives, and its Lock returned: %v; it has to queue up again", turns[0].Err())
-		}
-		if !turns[0].Returned() {
+		for _, leaves := range []string{"gives up", "gets the lock"} {
+			held := a.Acquire()
+			turns := s.queue(b, c)
+			znodes := s.left(b)
+			if len(znodes) == 0 {
+				s.void("a waiter has no znode that could be deleted")
+			}
+			s.deletes(znodes[0])
+			s.mustWait(turns[1], turns[1].StillWaits(), "saw that its predecessor's znode was deleted,")
+			s.FailsIf(turns[0].Returned() && turns[0].Err() == nil, "B's znode was deleted, and B got the lock while A held it")
+			held.Release()
+			s.letIn(turns[1], "A released, and C is the next")
+			s.FailsIf(!s.Soon(func() bool { return turns[0].Returned() || len(s.left(b)) == 1 }),
+				"B's znode was deleted, and B neither returns an error nor queues again; its last requests: %s",
+				turns[0].LastAsked())
+			if overSession(b) && turns[0].Returned() && turns[0].Err() != nil {
+				s.Fails("B's znode was deleted, B's session lives, and its Lock returned: %v; it has to queue up again", turns[0].Err())
+			}
+			if turns[0].Returned() {
+				s.FailsIf(
+					turns[0].Err() == nil,
+					"somebody deleted B's znode, C got the lock, and B got it as well; the queue: %v",
+					s.Names(s.dir),
+				)
+				s.Holds("somebody deleted B's znode; B's Lock returned %q", turns[0].Err())
+			}
 			s.mustWait(turns[0], turns[0].StillWaits(), "had lost its znode")
+			if leaves == "gives up" {
+				s.about(whichPlace, func() {
+					s.GaveUp(b, s.givesUp(turns[0], "B has queued again, because its znode was deleted"), context.Canceled)
+				})
+			}
 			turns[1].Release()
-			s.letIn(turns[0], "C released, and B has queued again")
-			s.Holds("somebody deleted B's znode; B queued again, and got the lock after C")
+			if leaves == "gets the lock" {
+				s.letIn(turns[0], "C released, and B has queued again")
+				s.unlocksItsNewPlace(turns[0], "somebody deleted B's znode")
+			}
 		}
-		s.FailsIf(
-			turns[0].Err() == nil,
-			"somebody deleted B's znode, C got the lock, and B got it as well; the queue: %v",
-			s.Names(s.dir),
-		)
-		s.Holds("somebody deleted B's znode; B's Lock returned %q", turns[0].Err())
+		s.Holds("somebody deleted B's znode; B queued again, and got the lock after C")
 	})
+
+// unlocksItsNewPlace checks the Unlock of a client that has queued again.
+func (s *Story) unlocksItsNewPlace(held *zktest.Turn, why string) {
+	err := held.Unlock()
+	s.about(whichPlace, func() {
+		s.FailsIf(err != nil || !s.Soon(func() bool { return len(s.left(held.Member)) == 0 }),
+			"%s, %s queued again, and got the lock; then its Unlock returned %v, and has left %v",
+			why, held.Name, err, s.left(held.Member))
+	})
+}
 
 // losesItsDirectory deletes a client's znode and the directory before the client's list.
 func (s *Story) losesItsDirectory(a *zktest.Member) {
@@ -601,7 +622,8 @@ func (s *Story) losesItsDirectory(a *zktest.Member) {
 	s.Soon(func() bool { return call.Returned() && len(s.left(a)) == 0 })
 }
 
-// A holds the lock, B waits, and B's session expires.
+// A holds the lock, B waits, and B's session expires. If B queues again, it gets the lock and releases it. C does the same,
+// and gives up when it has queued again.
 var LostWhileWaiting = New(
 	text("a waiter whose session expires returns an error or queues again", "会话过期的等待者会报错或重新排队"),
 	text("its znode and its watch no longer exist, and it would wait forever", "它的 znode 和监听器都没有了，它会永远等下去"),
@@ -630,6 +652,7 @@ var LostWhileWaiting = New(
 			s.saysSo(b, waiting.Err())
 		}
 		newSession := b.SessionID()
+		mark = b.Tap.Mark()
 		s.mustWait(waiting, waiting.StillWaits(), "lost its session")
 		held.Release()
 		s.letIn(waiting, "B's session expired while it waited, B has another one, and A released")
@@ -647,22 +670,43 @@ var LostWhileWaiting = New(
 		s.FailsIf(!slices.Equal(owners, []int64{newSession}),
 			"B lost session %#x while it waited, has session %#x now, and holds the lock; the sessions of the queue: %#x",
 			b.ID, newSession, owners)
+		if breaks(b, mark) > 0 {
+			s.Fatalf("B got the lock in its second session, and its connection broke once more")
+		}
+		s.unlocksItsNewPlace(waiting, "B's session expired while it waited")
+		s.givesUpItsNewPlace(a, s.writerAs("C", Seat{}))
 		s.Holds("B's session expired while it waited, and B got the lock in its new session")
 	})
 
-// saysSo ends the story of B, whose session expired while it waited, and whose Lock has returned. If the lock is made
-// from a connection, as in steps 1 to 4, its Lock may return any error. If it is made from a Session, it must queue up
-// again.
-func (s *Story) saysSo(b *zktest.Member, err error) {
-	s.FailsIf(err == nil, "B's session expired while it waited, A holds the lock, and B got it as well")
+// givesUpItsNewPlace lets the session of a client expire while it waits behind A. It gives up when it has queued again.
+func (s *Story) givesUpItsNewPlace(a, m *zktest.Member) {
+	held := a.Acquire()
+	waiting := s.queue(m)[0]
+	s.Expire(m.Client)
+	m.Tap.Restore()
+	s.Soon(func() bool { return waiting.Returned() || len(s.left(m)) > 0 })
+	if waiting.StillWaits() == zktest.Returned {
+		s.saysSo(m, waiting.Err())
+	}
+	s.about(whichPlace, func() {
+		s.GaveUp(m, s.givesUp(waiting, m.Name+" has queued again, because its session had expired"), context.Canceled)
+	})
+	held.Release()
+}
+
+// saysSo ends the story of a client whose session expired while it waited, and whose Lock has returned. If the lock is
+// made from a connection, as in steps 1 to 4, its Lock may return any error. If it is made from a Session, it must queue
+// up again.
+func (s *Story) saysSo(m *zktest.Member, err error) {
+	s.FailsIf(err == nil, "%[1]s's session expired while it waited, A holds the lock, and %[1]s got it as well", m.Name)
 	s.FailsIf(
-		overSession(b),
-		"B's session expired while it waited, B has another one, and its Lock returned: %v; it has to queue up again",
-		err,
+		overSession(m),
+		"%[1]s's session expired while it waited, %[1]s has another one, and its Lock returned: %[2]v; it has to queue up again",
+		m.Name, err,
 	)
-	left := s.left(b)
-	s.FailsIf(len(left) > 0, "B's session expired while it waited, its Lock returned an error, and left %v", left)
-	s.Holds("B's session expired while it waited: its Lock returned %q, and nothing was left", err)
+	left := s.left(m)
+	s.FailsIf(len(left) > 0, "%s's session expired while it waited, its Lock returned an error, and left %v", m.Name, left)
+	s.Holds("%s's session expired while it waited: its Lock returned %q, and nothing was left", m.Name, err)
 }
 
 // A holds the lock, and B calls TryLock. Then the lock is free, and B calls TryLock once more. The context

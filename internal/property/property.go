@@ -307,6 +307,10 @@ var (
 	whoseZnode = &Property{Question: text(
 		"how does your code know that the znode which it deletes is its own?", "你的代码怎样知道，要删除的 znode 是自己的？",
 	)}
+	whichPlace = &Property{Question: text(
+		"your znode was deleted, and you have created another one: which code still has the path of the first?",
+		"你的 znode 被删除，于是你又创建了一个：哪里的代码还在用第一个的路径？",
+	)}
 	whichConnection = &Property{Question: text(
 		"a hold ends with a connection: with which one, and when do you take it?",
 		"持锁随一条连接结束：随哪一条？你是什么时候取得它的？",
