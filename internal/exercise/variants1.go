@@ -211,6 +211,15 @@ var variants1 = []Variant{
 +}
  return failed("unlock", l.path, l.conn.Delete(l.path, -1))
 `),
+	// "The delete was not answered, so I send it again." Meanwhile another client may have the lock.
+	alone("deletes again after a lost reply", property.UnlockRepeated, `
+-return failed("unlock", l.path, l.conn.Delete(l.path, -1))
++err := l.conn.Delete(l.path, -1)
++if errors.Is(err, zk.ErrConnectionClosed) {
++	err = l.conn.Delete(l.path, -1)
++}
++return failed("unlock", l.path, err)
+`),
 	// "Unlock must delete the znode. If it is already deleted, all is well."
 	alone("is glad if its znode has gone", property.LostTold, `
  poll time.Duration // the pause between two tries

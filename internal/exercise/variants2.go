@@ -326,6 +326,8 @@ var variants2 = []Variant{
 +}
  return failed("unlock", l.path, l.conn.Delete(l.path, -1))
 `)),
+	// "I hold the lock, so the first in the queue is mine."
+	alone("after a lost reply it deletes the first", property.UnlockRepeated, deletesTheFirst),
 	// "It was sent: only the reply has been lost."
 	alone("takes a delete without an answer for done", property.UnlockRepeated, `
  node := l.node
@@ -412,6 +414,17 @@ func queuesAgain(held string) string {
 +l.node = ` + held + `
 `
 }
+
+// deletesTheFirst is an Unlock, in steps 2 to 4, that deletes a second time.
+const deletesTheFirst = `
+ node := l.node
+ err := l.conn.Delete(node, -1)
++if errors.Is(err, zk.ErrConnectionClosed) {
++	if names, _, listErr := l.conn.Children(l.dir); listErr == nil && len(names) > 0 {
++		err = l.conn.Delete(l.dir+"/"+slices.Min(names), -1)
++	}
++}
+`
 
 // beginningAndEnd is how, in steps 2 to 4, a number may be read.
 const beginningAndEnd = `

@@ -442,6 +442,8 @@ var variants4 = []Variant{
 +_ = l.leave(node)
 +return failed("lock", l.dir, err)
 `),
+	// "I hold the lock, so the first in the queue is mine."
+	alone("after a lost reply it deletes the first", property.UnlockRepeated, deletesTheFirst),
 	// "It was sent: only the reply has been lost."
 	alone("does not tell of a delete without an answer", property.GivingUp, `
 -if err == nil || errors.Is(err, zk.ErrNoNode) { // or deleted with its session

@@ -184,7 +184,7 @@ func loseInARow(tap *wiretap.Tap, op wiretap.Op) (last *wiretap.Trap) {
 }
 
 // A's delete is lost on the way to the server. If Unlock returns an error, it is called once more. Then
-// the server refuses a delete of B's.
+// the server refuses a delete of B's. At last the reply to A's delete is lost, and B has the lock before A connects again.
 var UnlockRepeated = New(
 	text("an Unlock that failed can be called again", "失败的 Unlock 可以再调用一次"),
 	text("the lock would stay locked until the holder's session ends", "锁会一直被占着，直到持有者的会话结束"),
@@ -212,9 +212,27 @@ var UnlockRepeated = New(
 		}
 		s.letIn(waiting, "A's Unlock has returned nil")
 		s.refuses(waiting)
-		s.letIn(a.Start(), "B has released")
+		held = a.Start()
+		s.letIn(held, "B has released")
+		s.about(whoseZnode, func() { s.releasesNoOthers(held, b) })
 		s.Holds("A's delete was lost on its way; calls to Unlock until the lock was released: %d", calls)
 	})
+
+// releasesNoOthers loses the reply to the delete of a holder. B gets the lock before the holder is connected again: if
+// its Unlock deletes once more, that must not release B's lock.
+func (s *Story) releasesNoOthers(held *zktest.Turn, b *zktest.Member) {
+	waiting := s.queue(b)[0]
+	lost := held.Tap.LoseReply(wiretap.Delete, 1)
+	back := held.Tap.HoldRequest(wiretap.Connect, 1)
+	release := s.Go(held.Client, func(context.Context) error { return held.Unlock() })
+	zktest.AwaitChan(s.Zoo, "the reply to A's delete to be lost", lost.Sprung())
+	s.letIn(waiting, "A's delete was carried out")
+	back.Let()
+	err := release.Err()
+	s.FailsIf(len(s.left(b)) == 0, "A's delete was carried out, its reply was lost, and B got the lock; then A was connected again, "+
+		"deleted B's znode, and its Unlock returned %v", err)
+	s.unlocks(waiting)
+}
 
 // refuses makes the server refuse the delete by which a holder releases the lock, and permit it later.
 // Unlock must return the refusal and succeed when it is called again. If the lock is made from a connection, Unlock may
