@@ -785,6 +785,14 @@ var variants5 = []Variant{
 -	continue
 -}
 `),
+	// "What is lost need not be released." But a connection that breaks does not end the session, and the znode stays.
+	wrong("a lost hold keeps its znode", property.QuietAfter, `
+ lost := h.lost()
++if lost != nil {
++	h.count--
++	return failed("unlock", h.mine.node, lost)
++}
+`),
 	// "I waited for that znode, so the token comes from it." It is the token of the one before.
 	wrong("a waiter's token is that of the znode before it", property.Fenced, waitersTokenIsOfTheZnodeBefore),
 	// "Who has the same number is hardly ever in the queue."

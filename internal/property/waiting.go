@@ -332,7 +332,12 @@ func (s *Story) endsInEveryWay(m, other *zktest.Member) {
 		lost := m.Acquire()
 		m.Tap.HangUp()
 		s.Barrier(m.Client) // it is connected again
-		_ = lost.Unlock()
+		err := lost.Unlock()
+		s.about(overHold, func() {
+			s.FailsIf(!s.Soon(func() bool { return len(s.left(m)) == 0 }),
+				"%[1]s held the lock, its connection broke, and it is connected again; its Unlock returned %[2]v, and has left %[3]v",
+				m.Name, err, s.left(m))
+		})
 	}
 }
 
