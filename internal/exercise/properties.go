@@ -11,8 +11,7 @@ import (
 // All lists the exercises, in their order.
 var All = []Exercise{Step1, Step2, Step3, Step4, Step5, Step6, Semaphore, MultiLock, Election}
 
-// Step1 is checked with the lock that New returns. Only CrashFrees is checked with the lock that
-// NewEphemeral returns, because only that one is free again after a crash.
+// Step1 is checked with the locks that New and NewEphemeral return. Only the second is free again after a crash.
 var Step1 = Exercise{"1", "step01_plain_node", []*property.Property{
 	property.OneHolder,
 	property.GivingUp,

@@ -71,6 +71,19 @@ var variants1 = []Variant{
 -const pollInterval = 20 * time.Millisecond
 +const pollInterval = 0
 `),
+	// "The parents are made for the lock, so they are of its kind." An ephemeral znode has no children.
+	wrong("ephemeral parents", property.OneHolder, `
+-err = create(conn, pathpkg.Dir(path), zk.FlagPersistent)
++err = create(conn, pathpkg.Dir(path), mode)
+`),
+	wrong("NewEphemeral polls without a pause", atOnce, `
+-return &Lock{conn: conn, path: path, mode: zk.FlagEphemeral, poll: pollInterval}
++return &Lock{conn: conn, path: path, mode: zk.FlagEphemeral}
+`),
+	wrong("NewEphemeral does not give up", property.GivingUp, `
+-if err := ctx.Err(); err != nil {
++if err := ctx.Err(); err != nil && l.mode == zk.FlagPersistent {
+`),
 	// "It did not exist when I looked. If it exists now, it is mine."
 	alone("takes any znode for its own", property.OneHolder, `
  poll time.Duration // the pause between two tries

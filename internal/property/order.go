@@ -27,7 +27,8 @@ var OneHolder = New(
 		"Lock 什么时候返回？这时，它凭什么断定没有别的客户端持有锁？"),
 	func(s *Story) {
 		a, b, c := s.Join("A"), s.Join("B"), s.Join("C")
-		held := a.Acquire()
+		held := a.Start() // makes the parents
+		s.letIn(held, "nobody holds the lock")
 		waiting := s.queue(b, c)
 
 		for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren} {
