@@ -232,8 +232,8 @@ func (e Exercise) inOrder() []*property.Property {
 	return slices.Concat(e.Properties[:firsts], long, others)
 }
 
-// ask checks one property. In step 1 there are two locks, and both must have it, with two exceptions: the first is not
-// free again after a crash, and a long hold takes too long to ask twice.
+// ask checks one property. In step 1 there are two locks, and both must have it, but the first is not free again after a
+// crash.
 func ask(
 	ctx context.Context,
 	patience time.Duration,
@@ -241,11 +241,8 @@ func ask(
 	p *property.Property,
 	locks []property.Subject,
 ) (r property.Result) {
-	switch p {
-	case property.CrashFrees:
+	if p == property.CrashFrees {
 		locks = locks[len(locks)-1:]
-	case property.LongHold:
-		locks = locks[:1]
 	}
 	for i, lock := range locks {
 		r = property.CheckUntil(ctx, patience, server, lock, p)

@@ -76,7 +76,8 @@ var variants1 = []Variant{
 -err = create(conn, pathpkg.Dir(path), zk.FlagPersistent)
 +err = create(conn, pathpkg.Dir(path), mode)
 `),
-	wrong("NewEphemeral polls without a pause", atOnce, `
+	// the same as "polls without a pause"
+	wrong("NewEphemeral polls without a pause", somewhere, `
 -return &Lock{conn: conn, path: path, mode: zk.FlagEphemeral, poll: pollInterval}
 +return &Lock{conn: conn, path: path, mode: zk.FlagEphemeral}
 `),
