@@ -29,9 +29,9 @@ import (
 
 // The page's statements, in their order.
 const (
-	tokenInEachRow = iota
+	whoMayShip = iota
+	tokenInEachRow
 	tokenOfTheLock
-	whoMayShip
 	tokenBeforeARead // which is that of the lock, with a read in place of its write
 )
 
@@ -204,11 +204,14 @@ func planOnce(ctx context.Context, lock *reentrant.Lock, db *sql.DB) error {
 
 	var orders []int
 	err = inTransaction(work, db, hold.Token(), func(tx *sql.Tx) (err error) {
-		orders, err = openOrders(work, tx)
+		orders, err = unplannedOrders(work, tx)
 		return err
 	})
 	if err != nil {
 		return err
+	}
+	if len(orders) == 0 {
+		return nil // tomorrow's plan exists
 	}
 	plan, err := planTrucks(work, orders) // twenty minutes, in no transaction
 	if err != nil {
@@ -245,8 +248,9 @@ func inTransaction(ctx context.Context, db *sql.DB, token int64, do func(*sql.Tx
 	return tx.Commit()
 }
 
-func openOrders(ctx context.Context, tx *sql.Tx) (ids []int, err error) {
-	rows, err := tx.QueryContext(ctx, "SELECT id FROM orders WHERE state = 'open' ORDER BY id")
+func unplannedOrders(ctx context.Context, tx *sql.Tx) (ids []int, err error) {
+	rows, err := tx.QueryContext(ctx, `SELECT id FROM orders WHERE state = 'open'
+		AND NOT EXISTS (SELECT 1 FROM plans WHERE trucks <> 'none') ORDER BY id`)
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +274,7 @@ func writePlan(ctx context.Context, tx *sql.Tx, plan string) error {
 }
 
 // The page's Go sends its token before it reads, and again before it writes. So a late write arrives before the read,
-// or it is refused; and the holder that is late itself neither reads nor writes.
+// or it is refused; and the holder that is late itself neither reads nor writes. A holder that finds a plan makes none.
 func TestTheGoOfThePageSendsTheToken(t *testing.T) {
 	z := needsSQLite(t)
 	store := newStore(t, z)
@@ -297,6 +301,15 @@ func TestTheGoOfThePageSendsTheToken(t *testing.T) {
 	require.NoError(t, planOnce(z.Ctx, lock, db))
 	require.Equal(t, "orders 2 and 17", store.plan(1))
 
+	planTrucks = func(context.Context, []int) (string, error) {
+		t.Error("tomorrow's plan exists, and the next holder plans again")
+		return "again", nil
+	}
+	require.NoError(t, planOnce(z.Ctx, lock, db))
+	require.Equal(t, "orders 2 and 17", store.plan(1))
+
+	const noPlan = "UPDATE plans SET trucks = 'none';"
+	store.run(noPlan)
 	const later = "UPDATE locks SET token = 9223372036854775807; UPDATE plans SET trucks = 'those of the later holder';"
 	planTrucks = func(context.Context, []int) (string, error) {
 		store.run(later)
@@ -314,14 +327,14 @@ func TestTheGoOfThePageSendsTheToken(t *testing.T) {
 	require.NoError(t, err, "each has unlocked")
 	require.NoError(t, hold.Unlock())
 
-	store.run("UPDATE locks SET token = 0;")
+	store.run("UPDATE locks SET token = 0;" + noPlan)
 	planTrucks = func(work context.Context, _ []int) (string, error) {
 		session.Close() // the lock is lost
 		zktest.AwaitChan(z, "the work's context to end", work.Done())
 		return "", context.Cause(work)
 	}
 	require.ErrorIs(t, planOnce(z.Ctx, lock, db), reentrant.ErrLost, "the holder stops planning")
-	require.Equal(t, "those of the later holder", store.plan(1))
+	require.Equal(t, "none", store.plan(1))
 }
 
 // A shell lets database/sql use SQLite's shell: each connection is a process.
