@@ -381,8 +381,9 @@ var variants2 = []Variant{
 -n, err := strconv.Atoi(digits)
 +n, err := strconv.Atoi(digits[max(0, len(digits)-4):])
 `),
-	// "I have a new znode." But it is not the one that it deletes.
-	wrong("queues again, and keeps its old path", property.NotBeside, queuesAgain("node")),
+	// "I have a new znode." But it is not the one that it deletes. After the end of its session it queues again only
+	// if no poll is on its way in between.
+	wrong("queues again, and keeps its old path", somewhere, queuesAgain("node")),
 	// "Its name begins as mine does, and the number is at the end." So does the name of another lock's directory.
 	wrong("looks at the beginning and at the end of a name", property.Unrelated, beginningAndEnd),
 	wrong("locks with a context that has ended", property.GivingUp, `
