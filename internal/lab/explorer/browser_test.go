@@ -70,6 +70,9 @@ func TestAWinWithTheMouseInABrowser(t *testing.T) {
 	press(b, "go-1", "go-1", "go-1")
 	b.Says("#how", "The end: take choices back, or begin again.")
 	b.Contains("#says", "You broke it, in 7 choices: Two hold it.")
+	seen := browser.Evaluate[[]bool](b, `[at("beads").offsetHeight < 40,
+		at("next").getBoundingClientRect().bottom + scrollY <= innerHeight, at("link").checkVisibility()]`)
+	assert.Equal(t, []bool{true, true, true}, seen, "the choices in one line, Next on the screen, beside Copy link")
 	b.Contains(".goal.found small", "you: 7; fewest: 7 ★")
 	b.Contains("#says", "B gave up and deleted its znode, but its Lock returned without an error: B believes that it holds the lock.")
 	b.Contains("#board", "believes it holds") // its znode is gone
@@ -627,7 +630,7 @@ func TestTheWayOnAfterAWinInABrowser(t *testing.T) {
 // What to press after an end is on the screen of a small laptop, where it was before. The next lock comes last.
 func TestTheButtonsAtAnEndInABrowser(t *testing.T) {
 	t.Parallel()
-	for _, height := range []int{650, 768} {
+	for _, height := range []int{641, 768} {
 		b := opens(t, "en", "#4", 1366, height)
 		place := func() []float64 {
 			return browser.Evaluate[[]float64](b, `(({ x, y }) => [x, y + scrollY])(at("undo").getBoundingClientRect())`)

@@ -407,6 +407,7 @@ function show(focus) {
   showVerdict(isOver, end, won, held);
   showRepair(isWon(won));
   if (two && late !== halts) showSecond(two);
+  at("link").hidden = !end?.wrong.length || shown?.from === LINK; // before the beads: it takes their room
   const beads = path.map(bead);
   at("beads").replaceChildren(...beads);
   for (const b of beads) { // one line: the oldest ones lose their words first
@@ -419,7 +420,6 @@ function show(focus) {
   at("undo").disabled = at("again").disabled = !played;
   showHow();
   at("note").textContent = say(level.note);
-  at("link").hidden = !end?.wrong.length || shown?.from === LINK;
   const following = data.levels[data.levels.indexOf(level) + 1];
   at("next").hidden = !following || !isWon(won);
   const isFinale = isSound() && (hasGivenUp || ran().length >= RUNS || Boolean(best().played));
