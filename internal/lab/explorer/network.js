@@ -161,13 +161,13 @@ function plan(svg, n) {
   return { ...p, w, isSmall, isNarrow, x: (c) => w * (c + 0.5) / n, znodes: (all) => all.map((z, k) => ({ ...z, x: w / 2 + (k - (all.length - 1) / 2) * p.apart })) };
 }
 
-function draw(svg, g, point, path) {
+function draw(svg, g, point, path, verdict = "") {
   const n = g.data.clients, read = lists(g, path), p = plan(svg, n);
   const out = [`<g class="queue">${queue(p, g, point)}</g>`];
   svg.plan = p; // for what moves until it is drawn again
   svg.setAttribute("viewBox", `0 0 ${p.w} ${p.h}`);
   for (let c = 0; c < n; c++) out.push(p.isSmall ? "" : chips(p, c, point), client(p, g, point, c, read[c], path));
-  if (!p.isSmall) out.push(coins(p), stamp(g, point, p.w / 2));
+  if (!p.isSmall) out.push(coins(p), stamp(verdict, p.w / 2));
   svg.innerHTML = out.join("");
   const says = svg.querySelector(".stamp text");
   if (says) {
@@ -262,10 +262,14 @@ function chips(p, c, point) {
 const STAMP = { y: 15, high: 28, beside: 20, size: 17 }; // at the top edge, where it covers nothing
 
 // stamp says at the top of the board what is wrong at an end.
-function stamp(g, point, x) {
-  const wrong = g.end(point)?.wrong ?? [];
-  return wrong.length ? `<g class="stamp">${words(x, STAMP.y, "✕ " + wrong.map(kindOf).join(" · "))}</g>` : "";
+const stamp = (verdict, x) => verdict && `<g class="stamp">${words(x, STAMP.y, verdict)}</g>`;
+// verdictOf says what is wrong at an end, and whether this is what the level asks for.
+function verdictOf(end, won, isShared) {
+  const wrong = (end?.wrong ?? []).map(kindOf).join(" · ");
+  return !wrong || !won.length ? wrong && `✕ ${wrong}` + (isShared ? asBeside() : "")
+    : say(`✓ Broken: ${wrong.toLowerCase()}`, `✓ 攻破了：${wrong}`);
 }
+const asBeside = () => say(`: as with ${level.other.en}`, `：${level.other.zh}也一样`);
 // stampBox returns the box of a stamp whose text is so wide.
 function stampBox(p, wide) {
   const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
@@ -392,10 +396,13 @@ function show(focus) {
   at("play-title").textContent = say("You play: ", "你来操纵：") + say(level.title);
   const two = second();
   at("beside").hidden = !two;
-  draw(at("board"), game, here(), mine());
+  const asked = level.goals[0]; // what breaks both locks is not what is asked for
+  const isShared = end?.wrong.includes(asked.kind) && !won.includes(asked) && two?.end.wrong.length > 0;
+  draw(at("board"), game, here(), mine(), verdictOf(end, won, isShared));
   if (!hasPulsed && !shown) at("board").querySelector(".chip")?.classList.add("pulses");
   hasPulsed = true;
-  at("board").classList.toggle("win", Boolean(end?.wrong.length));
+  at("board").classList.toggle("win", Boolean(end?.wrong.length) && !isShared);
+  at("board").classList.toggle("also", Boolean(isShared));
   const all = left(), isHunt = coinsLeft() > 0 || level.repairs; // the reader finds out by himself what is in reach
   const isSafe = all.length > 0 && !game.ways(here()).bad;
   const lost = isOver || shown || isHunt && !at("give").open ? [] : isSafe ? level.goals : all.filter((goal) => !onward(goal));
@@ -404,7 +411,7 @@ function show(focus) {
     const known = best();
     store.set("zklock-network-" + level.key, JSON.stringify({ ...known, held: [...new Set([...known.held ?? [], ...held.map(keyOf)])] }));
   }
-  showVerdict(isOver, end, won, held);
+  showVerdict(isOver, end, won, held, isShared);
   showRepair(isWon(won));
   if (two && late !== halts) showSecond(two);
   at("link").hidden = !end?.wrong.length || shown?.from === LINK; // before the beads: it takes their room
@@ -496,7 +503,7 @@ function showRepair(isKnown) {
   at("step").href = level.step === 5 ? "step05-holder.html" : `step0${level.step}.html`;
 }
 
-function showVerdict(isOver, end, won, held) {
+function showVerdict(isOver, end, won, held, isShared) {
   const says = at("says"), parts = [];
   const p = (textContent, className = "") =>
     textContent && parts.push(Object.assign(document.createElement("p"), { textContent, className }));
@@ -514,12 +521,11 @@ function showVerdict(isOver, end, won, held) {
     const whose = shown?.from === LINK ? say("The link breaks it", "这个链接攻破了它")
       : shown ? say("This breaks it", "这样就攻破了") : say("You broke it", "你攻破了它");
     const fullStop = say(".", "。");
-    const asked = level.goals[0], isShared = end.wrong.includes(asked.kind) && !won.includes(asked) && second()?.end.wrong.length;
     if (isShared) p(say(`Not yet: both hold it, but so they do with ${level.other.en}. Find what only this lock does wrong.`, `还不算：两个客户端都持有了锁，可是换成${level.other.zh}也一样。请找出只有这把锁才犯的错。`), "win");
     else p(whose + say(`, in ${choicesIn(played)}: `, `，用了 ${choicesIn(played)}：`) + wrong + fullStop +
       (more ? " " + more + fullStop : ""), "bad win");
     if (why) p(why);
-    if (won.includes(asked) && level.learn.en) p(say(placed(level.learn)).replaceAll("{X}", nameOf(mine().find(isFault)?.client ?? 0)));
+    if (won.includes(level.goals[0]) && level.learn.en) p(say(placed(level.learn)).replaceAll("{X}", nameOf(mine().find(isFault)?.client ?? 0)));
   } else if (isOver) {
     const unspent = coinsLeft() ? say(" The fault is not spent.", "故障还没有用掉。") : "";
     const wrong = held.map((goal) => kindOf(goal.kind)).join(say("; ", "；"));
