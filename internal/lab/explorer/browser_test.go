@@ -59,7 +59,7 @@ func TestAWinWithTheMouseInABrowser(t *testing.T) {
 	b.Says(".goal small", "not found yet")
 
 	press(b, "go-0", "go-0", "go-1")
-	b.Says("#how", "Press to deliver; ✂ or drag off the wire to lose; press A or B for what goes wrong there.")
+	b.Says("#how", "Press to deliver. Or make one thing go wrong: ✂ loses a message; press A or B for the rest.")
 	press(b, "client-1")
 	b.Says("#how", "Choose what happens to B, or press elsewhere to cancel.")
 	b.Do(chromedp.Click(chromedp.CSS("#asks"))) // anywhere else
@@ -692,7 +692,7 @@ func TestTheCoinInABrowser(t *testing.T) {
 	t.Parallel()
 	b := opens(t, "en", "#4", 1366, 768)
 	press(b, "coin")
-	b.Says("#how", "Spend it here: ✂ or drag off the wire to lose; press A or B for what goes wrong there.")
+	b.Says("#how", "Spend it here: ✂ loses a message; press A or B for the rest.")
 	press(b, "go-0", "go-0", "coin")
 	spends := func() []string {
 		return browser.Evaluate[[]string](b, `[...document.querySelectorAll(".spends")].map((e) => e.dataset.key)`)
@@ -701,7 +701,25 @@ func TestTheCoinInABrowser(t *testing.T) {
 	assert.Equal(t, "#4/ApAp", browser.Evaluate[string](b, `location.hash`))
 	press(b, "turn-1")
 	assert.Empty(t, spends(), "after the next press")
-	press(b, "go-1-lose-request")
+	b.Do(chromedp.KeyEvent(kb.Escape))
+
+	// It can be dragged to where it is spent: that opens the menu there. Elsewhere it goes back.
+	drag := func(to string) {
+		at := browser.Evaluate[[]float64](b, fmt.Sprintf(`["[data-key=coin]", %q].flatMap((sign) => {
+			const { x, y, width, height } = document.querySelector(sign).getBoundingClientRect();
+			return [x + width / 2, y + height / 3];
+		})`, to))
+		b.Do(chromedp.DragAndDropXY(at[0], at[1], at[2], at[3]))
+	}
+	for to, opened := range map[string]string{
+		"[data-key=client-0]": "client-0", `[data-chip="1"]`: "turn-1", `[data-chip="0"]`: "", "#board .server": "",
+	} {
+		drag(to)
+		b.Until(fmt.Sprintf(`drag === null && menu === %q`, opened))
+		assert.Zero(t, browser.Evaluate[int](b, `document.querySelectorAll("[data-key=coin][transform]").length`), to)
+		b.Do(chromedp.KeyEvent(kb.Escape))
+	}
+	press(b, "turn-1", "go-1-lose-request")
 	b.Until(`document.querySelector('[data-key="coin"]') === null`)
 }
 
@@ -886,10 +904,10 @@ func TestTheFaultsThatAreNamedInABrowser(t *testing.T) {
 	t.Parallel()
 	b := opens(t, "en", "#4", 1366, 768)
 	press(b, "go-0", "go-0", "go-1", "go-1")
-	b.Says("#how", "Press to deliver; ✂ or drag off the wire to lose; press A or B for what goes wrong there.")
+	b.Says("#how", "Press to deliver. Or make one thing go wrong: ✂ loses a message; press A or B for the rest.")
 	press(b, "go-1") // B waits, and A can only call Unlock
 	b.Contains("#says", "B watches 0.")
-	b.Says("#how", "Press to deliver; press A or B for what goes wrong there.")
+	b.Says("#how", "Press to deliver. Or make one thing go wrong: press A or B.")
 	press(b, "client-1", "go-1-crash")
 	b.Says("#how", "Fault spent: deliver the rest.")
 }
@@ -1271,7 +1289,7 @@ func TestTheLineThatSaysHowInABrowser(t *testing.T) {
 	assert.Zero(t, browser.Evaluate[int](b, `document.querySelectorAll(".pulses").length`))
 	browser.Evaluate[any](b, `void enter("W23")`)
 	assert.Zero(t, browser.Evaluate[int](b, `document.querySelectorAll(".pulses").length`))
-	b.Says("#how", "Press to deliver; ✂ or drag off the wire to lose; press A or B for what goes wrong there.")
+	b.Says("#how", "Press to deliver. Or make one thing go wrong: ✂ loses a message; press A or B for the rest.")
 	browser.Evaluate[any](b, `void (level = { ...level, coins: 0, goals: [{ kind: "none", least: [] }] }, show())`)
 	b.Says("#how", "Press a request to deliver it.")
 	press(b, "go-0")

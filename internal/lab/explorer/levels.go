@@ -17,9 +17,10 @@ var (
 var hunts = []Level{
 	{
 		Key: "4", Title: recipe, Coins: 1, Beside: "5", Other: repaired,
-		Asks: text("Two clients want one lock, and both follow ZooKeeper's recipe. "+
-			"You choose what happens next. Can you make both hold the lock?",
-			"两个客户端想要同一把锁，都照 ZooKeeper 的官方做法去拿。接下来发生什么，由你选择。你能让它们同时持有锁吗？"),
+		Asks: text("Two clients want one lock, by ZooKeeper's recipe. You choose which request arrives next, "+
+			"and may make one thing go wrong. Can you make both hold the lock?",
+			"两个客户端想要同一把锁，都照 ZooKeeper 的官方做法去拿。下一个送达哪个请求，由你选择；"+
+				"你还可以让一件事出错。你能让它们同时持有锁吗？"),
 		Learn: text("The server ended {X}'s session and deleted its znode. {X} sees only silence. "+
 			"The repair: without a connection, a client does not hold the lock.",
 			"服务器结束了 {X} 的会话，删掉了它的节点，{X} 却只看到没有回音。修法：连接一断，客户端就不再持有锁。"),

@@ -641,10 +641,8 @@ function waysFromHere(goals) {
 function faultsNow() {
   const all = Array.from({ length: game.data.clients }, (_, c) => c);
   const whose = all.filter((c) => happens(c).length).map(nameOf);
-  return [
-    all.some((c) => losses(c).length) && say("✂ or drag off the wire to lose", "按 ✂ 或拖离连线，就丢掉"),
-    whose.length && say(`press ${whose.join(" or ")} for what goes wrong there`, `按 ${whose.join(" 或 ")}，看它会出什么事`),
-  ].filter(Boolean).join(say("; ", "；"));
+  const loses = all.some((c) => losses(c).length) && say("✂ loses a message", "按 ✂ 丢掉消息"), more = loses ? say(" for the rest", "看别的") : "";
+  return [loses, whose.length && say(`press ${whose.join(" or ")}${more}`, `按 ${whose.join(" 或 ")} ${more}`.trim())].filter(Boolean).join(say("; ", "，"));
 }
 
 const whoseMenu = () => nameOf(menu.split("-")[1]);
@@ -656,7 +654,7 @@ function showHow() {
     : !moves().length ? say("The end: take choices back, or begin again.", "结束了：撤回几步，或者从头开始。")
     : menu ? say(`Choose what happens to ${whoseMenu()}, or press elsewhere to cancel.`, `选择 ${whoseMenu()} 会遇到什么；按别处就取消。`)
     : level.coins && !coinsLeft() ? say("Fault spent: deliver the rest.", "故障已用掉：把其余的请求都送达。")
-    : faults ? say(`Press to deliver; ${faults}.`, `按一下就送达；${faults}。`)
+    : faults ? say(`Press to deliver. Or make one thing go wrong: ${faults}.`, `按一下就送达。你也可以让一件事出错：${faults}。`)
     : say("Press a request to deliver it.", "按一个请求，送达服务器。");
 }
 
@@ -757,10 +755,12 @@ function pressed(key) {
   }
   menu = what === "coin" || menu === key ? "" : key;
   show(faultsIn(c)?.length ? `go-${c}-${faultsIn(c)[0].deed}` : key);
-  if (what === "coin") {
-    at("how").textContent = say(`Spend it here: ${faultsNow()}.`, `用在这里：${faultsNow()}。`);
-    for (const e of at("board").querySelectorAll("[data-key^=client], [data-key^=turn]")) e.classList.add("spends");
-  }
+  if (what === "coin") spends();
+}
+// spends shows all that can spend the coin.
+function spends() {
+  at("how").textContent = say(`Spend it here: ${faultsNow()}.`, `用在这里：${faultsNow()}。`);
+  for (const e of at("board").querySelectorAll("[data-key^=client], [data-key^=turn]")) e.classList.add("spends");
 }
 
 // meant returns the sign that is meant by a press. A choice of the reader's that is under way is finished at once. The
@@ -781,7 +781,7 @@ at("board").addEventListener("click", (e) => {
   if (sign) pressed(sign.dataset.key);
 });
 addEventListener("click", (e) => { // outside the menu
-  if (!menu || isBusy || e.target.closest("[data-key^=client], [data-key^=turn], [data-key^=go-]")) return;
+  if (!menu || isBusy || drag?.moved || e.target.closest("[data-key^=client], [data-key^=turn], [data-key^=go-]")) return;
   menu = "";
   show();
 });
@@ -807,17 +807,35 @@ at("beads").addEventListener("pointermove", (e) => { // with the button down
   if (key && Number(key.slice(5)) !== played - 1) scrub(Number(key.slice(5)) + 1);
 });
 
+// The coin that is dragged to a client, or to its request, opens the menu there.
+function dragsCoin(dx, dy) {
+  const coin = at("board").querySelector("[data-key=coin]");
+  if (!drag.moved && Math.hypot(dx, dy) < 8) return;
+  if (!drag.moved) spends();
+  drag.moved = true;
+  coin.setAttribute("transform", `translate(${dx} ${dy})`);
+  coin.style.pointerEvents = "none"; // what is under it is meant
+}
+function drops(e) {
+  const under = document.elementFromPoint(e.clientX, e.clientY);
+  const chip = under?.closest("#board [data-chip]")?.dataset.chip;
+  const key = chip ? `turn-${chip}` : signIn(under)?.dataset.key;
+  if (at("board").querySelector(`.spends[data-key="${key}"]`)) pressed(key);
+  else show("coin");
+}
+
 // A chip that is dragged down the wire passes. Off the wire it is lost: to its side the request, further down the reply.
 let drag = null;
 at("board").addEventListener("pointerdown", (e) => {
-  const chip = e.target.closest(".chip")?.parentNode;
-  if (chip && !isMoving()) halt();
-  drag = chip && !isBusy ? { chip, c: Number(chip.dataset.chip), x: e.clientX, y: e.clientY, moved: false } : null;
+  const chip = e.target.closest(".chip")?.parentNode, sign = chip ?? e.target.closest("[data-key=coin]");
+  if (sign && !isMoving()) halt();
+  drag = sign && !isBusy ? { chip, c: Number(chip?.dataset.chip), x: e.clientX, y: e.clientY, moved: false } : null;
 });
 addEventListener("pointermove", (e) => {
   if (!drag || !e.buttons) return;
   const { chip, c } = drag, scale = at("board").viewBox.baseVal.width / at("board").clientWidth;
   const dx = (e.clientX - drag.x) * scale, dy = (e.clientY - drag.y) * scale, isFirst = !drag.moved && Math.hypot(dx, dy) > 8;
+  if (!chip) return dragsCoin(dx, dy);
   const label = chip.querySelector("text");
   if (isFirst) {
     at("board").append(chip); // over all that it may cross
@@ -831,10 +849,11 @@ addEventListener("pointermove", (e) => {
   label.textContent = drag.means ? outcome(drag.means) : drag.says;
   label.style.fill = drag.means && isFault(drag.means) ? "var(--bad)" : "";
 });
-addEventListener("pointerup", () => {
+addEventListener("pointerup", (e) => {
   if (!drag?.moved) return;
-  const { c, means } = drag;
+  const { c, means, chip } = drag;
   setTimeout(() => { drag = null; }); // after the click
+  if (!chip) return drops(e);
   if (!means) return show(`go-${c}`);
   shown = null;
   go(means);
