@@ -611,6 +611,7 @@ func TestTheWayOnAfterAWinInABrowser(t *testing.T) {
 	b.Says(".goal.found", "✓ Two hold ityou: 5; fewest: 5 ★")
 	b.Says("#board .stamp", "✓ Broken: two hold it")
 	b.Says("#hunt", "Hunt on: 2 goals left")
+	b.Until(`at("repair").checkVisibility()`)
 	b.Says("#next.main", "Next: a blog's lock →")
 	b.Says("#every", "See all 1,770: 110 break")
 	b.Do(chromedp.Click(chromedp.CSS("#every")))
@@ -618,7 +619,9 @@ func TestTheWayOnAfterAWinInABrowser(t *testing.T) {
 	b.Says("#goals .goal:not(.found) small", "not found yet") // nothing is given up
 	b.Do(chromedp.Click(chromedp.CSS("#hunt")))
 	b.Until(`location.hash === "#4/" && document.activeElement.dataset.key === "go-0"`)
+	b.Until(`at("repair").hidden`)
 	press(b, "turn-0", "go-0-lose-reply", "go-1", "go-1", "go-1")
+	b.Until(`at("repair").hidden`) // it repairs another mistake
 	b.Until(`document.querySelectorAll(".goal.found").length === 3 && at("hunt").hidden && !at("next").hidden`)
 
 	// What is pressed next has one place.

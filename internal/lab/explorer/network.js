@@ -412,7 +412,7 @@ function show(focus) {
     store.set("zklock-network-" + level.key, JSON.stringify({ ...known, held: [...new Set([...known.held ?? [], ...held.map(keyOf)])] }));
   }
   showVerdict(isOver, end, won, held, isShared);
-  showRepair(isWon(won));
+  showRepair(won.includes(asked));
   if (two && late !== halts) showSecond(two);
   at("link").hidden = !end?.wrong.length || shown?.from === LINK; // before the beads: it takes their room
   const beads = path.map(bead);
@@ -494,9 +494,9 @@ function mended(end) {
   return level.goals.filter((goal) => !least(goal).length && was.end(last).wrong.includes(goal.kind));
 }
 
-// showRepair shows the lines of code that repair this lock.
-function showRepair(isKnown) {
-  at("repair").hidden = !isKnown || !level.code;
+// showRepair shows the lines of code that repair what the level asks for.
+function showRepair(isRepair) {
+  at("repair").hidden = !isRepair || !level.code;
   at("code").replaceChildren(...level.code.split("\n").map((textContent) =>
     Object.assign(document.createElement({ "+": "ins", "-": "del" }[textContent[0]] ?? "span"), { textContent: textContent + "\n" })));
   at("step").textContent = say(`The repair, in step ${level.step} →`, `修法，见第 ${level.step} 步 →`);
