@@ -422,8 +422,8 @@ function show(focus) {
     b.classList.add("short");
   }
   at("give-up").textContent = !all.length ? say("Show me", "演示") : level.hints ? say("A hint", "提示") : say("Give up?", "放弃？");
-  at("hint").textContent = hints(all);
-  at("way").textContent = at("give").open && !isOver ? waysFromHere(all) : "";
+  at("hint").textContent = hint(all);
+  at("way").textContent = at("give").open && !isOver && all.length ? wayFromHere(all[0]) : "";
   at("undo").disabled = at("again").disabled = !played;
   showHow();
   at("note").textContent = say(level.note);
@@ -622,20 +622,16 @@ const least = (goal) => goal.least ??= shortest(goal, game, level.coins, games[l
 const onward = (goal) => shortest(goal, game, level.coins, games[level.beside], mine());
 // left returns the goals that the reader has not reached yet, and that somebody can reach.
 const left = () => level.goals.filter((goal, k) => !best()[k] && least(goal).length);
-// hints says a hint for each of these goals.
-function hints(goals) {
-  if (!level.hints) return "";
-  const named = (goal) => goals.length > 1 ? goalName(goal) + say(": ", "：") : "";
-  return goals.map((goal) => named(goal) + say(level.hints[keyOf(goal)])).join("\n");
+// hint says a hint for the first of these goals.
+function hint(goals) {
+  const [goal] = goals, named = goals.length > 1 ? goalName(goal) + say(": ", "：") : "";
+  return level.hints && goal ? named + say(level.hints[keyOf(goal)]) : "";
 }
-// waysFromHere says how far the goals are that can be reached.
-function waysFromHere(goals) {
-  const ways = goals.map((goal) => [goal, onward(goal)]).filter(([, way]) => way);
-  if (goals.length && !ways.length) return say("Out of reach from here: take a choice back.", "从这里到不了：撤回一步吧。");
-  return ways.map(([goal, way]) => {
-    const more = choicesIn(way.length - played);
-    return say(`${goalName(goal)}: ${more} from here.`, `${goalName(goal)}：从这里还差 ${more}。`);
-  }).join(say(" ", ""));
+// wayFromHere says how far a goal is.
+function wayFromHere(goal) {
+  const way = onward(goal), more = way && choicesIn(way.length - played);
+  const what = level.hints ? say("It is ", "") : goalName(goal) + say(": ", "：");
+  return way ? say(`${what}${more} from here.`, `${what}从这里还差 ${more}。`) : say("Out of reach from here: take a choice back.", "从这里到不了：撤回一步吧。");
 }
 // faultsNow says what can be pressed for a fault.
 function faultsNow() {
@@ -890,11 +886,13 @@ at("link").onclick = async () => {
 at("give").ontoggle = () => {
   if (!at("give").open) return isBusy || show();
   halt();
-  const ways = level.goals.filter((goal) => least(goal).length);
+  const isHint = level.hints && left().length > 0; // then the answer is that of the hint, and does not name it
+  const ways = isHint ? left().slice(0, 1) : level.goals.filter((goal) => least(goal).length);
   hasGivenUp ||= !level.hints;
   at("answers").replaceChildren(...ways.map((goal) => {
-    const b = Object.assign(document.createElement("button"), { type: "button", textContent: say("Show me: ", "演示：") + goalName(goal) });
-    b.onclick = () => { hasGivenUp = true; at("how").scrollIntoView({ block: "nearest" }); replay(least(goal)); };
+    const textContent = isHint ? say("Show me", "演示") : say("Show me: ", "演示：") + goalName(goal);
+    const b = Object.assign(document.createElement("button"), { type: "button", textContent });
+    b.onclick = () => { hasGivenUp = true; at("how").scrollIntoView({ block: "nearest" }); replay(least(isHint && left()[0] || goal)); };
     return b;
   }));
   show();
