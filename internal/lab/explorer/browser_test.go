@@ -880,7 +880,9 @@ func TestTheGoalsThatAreLeftInABrowser(t *testing.T) {
 	b.Do(chromedp.Click(chromedp.CSS("#give summary")))
 	b.Until(`document.querySelector(".goal small").textContent === "not found yet"`)
 	press(b, "client-1", "go-1-crash")
-	b.Says("#how", "Fault spent: deliver the rest.")
+	const nothing = "Nothing more to find from here: take a choice back."
+	b.Says("#how", nothing)
+	b.Until(`at("undo").matches(".pulses")`)
 	b.Says("#says", "B: crashes.")
 	assert.Equal(t, []string{isLost, isLost, isLost}, cards())
 	press(b, "go-0")
@@ -888,11 +890,14 @@ func TestTheGoalsThatAreLeftInABrowser(t *testing.T) {
 	b.Do(chromedp.Click(chromedp.CSS("#again")))
 	press(b, "turn-0", "go-0-lose-reply") // the reply to its create is lost
 	assert.Equal(t, []string{isLost, isOpen, isOpen}, cards())
+	b.Says("#how", "Fault spent: deliver the rest.")
+	b.Until(`!at("undo").matches(".pulses")`)
 
 	// Of the half repaired lock, this is not said, and with a hint it does not say which one is left.
 	browser.Evaluate[any](b, `void enter("5.5")`)
 	press(b, "go-0", "client-0", "go-0-crash")
 	assert.Equal(t, []string{isOpen, isOpen, isOpen}, cards())
+	b.Says("#how", "Fault spent: deliver the rest.")
 	b.Do(chromedp.Click(chromedp.CSS("#give summary")))
 	b.Contains("#way", "Out of reach from here: take a choice back.")
 	assert.Equal(t, []string{isLost, isLost, isLost}, cards())
@@ -917,7 +922,7 @@ func TestTheFaultsThatAreNamedInABrowser(t *testing.T) {
 	b.Contains("#says", "B watches 0.")
 	b.Says("#how", "Press to deliver. Or make one thing go wrong: press A or B.")
 	press(b, "client-1", "go-1-crash")
-	b.Says("#how", "Fault spent: deliver the rest.")
+	b.Says("#how", "Nothing more to find from here: take a choice back.")
 }
 
 // What is pressed during a motion counts: the motion ends at once. But nothing is chosen that was not seen.

@@ -425,7 +425,7 @@ function show(focus) {
   at("hint").textContent = hint(all);
   at("way").textContent = at("give").open && !isOver && all.length ? wayFromHere(all[0]) : "";
   at("undo").disabled = at("again").disabled = !played;
-  showHow();
+  showHow(all.length > 0 && all.every((goal) => lost.includes(goal)));
   at("note").textContent = say(level.note);
   const following = data.levels[data.levels.indexOf(level) + 1];
   at("next").hidden = !following || !isWon(won);
@@ -644,12 +644,15 @@ function faultsNow() {
 const whoseMenu = () => nameOf(menu.split("-")[1]);
 
 // showHow says what can be pressed now. In the first level, what a fault is spent on is said after the first choice.
-function showHow() {
+function showHow(isLost) {
+  const isSpent = level.coins && !coinsLeft();
+  at("undo").classList.toggle("pulses", isSpent && isLost);
   const faults = level.coins && (played || level !== data.levels[0]) && coinsLeft() ? faultsNow() : "";
   at("how").textContent = shown && played < shown.count ? ""
     : !moves().length ? say("The end: take choices back, or begin again.", "结束了：撤回几步，或者从头开始。")
     : menu ? say(`Choose what happens to ${whoseMenu()}, or press elsewhere to cancel.`, `选择 ${whoseMenu()} 会遇到什么；按别处就取消。`)
-    : level.coins && !coinsLeft() ? say("Fault spent: deliver the rest.", "故障已用掉：把其余的请求都送达。")
+    : isSpent && isLost ? say("Nothing more to find from here: take a choice back.", "从这里走下去，找不到新的错了：撤回一步吧。")
+    : isSpent ? say("Fault spent: deliver the rest.", "故障已用掉：把其余的请求都送达。")
     : faults ? say(`Press to deliver. Or make one thing go wrong: ${faults}.`, `按一下就送达。你也可以让一件事出错：${faults}。`)
     : say("Press a request to deliver it.", "按一个请求，送达服务器。");
 }
