@@ -38,12 +38,10 @@ var hunts = []Level{
 	},
 	{
 		Key: "W23", Title: text("a blog's lock", "博客里的锁"), Coins: 1, Beside: "4", Other: recipe,
-		Asks: text("The mistake in this lock was published in a blog article (lenshood, 2020). "+
-			"Otherwise it is the recipe, shown on the right. One difference: what Lock returns to a client that waited. "+
-			"Can you make both hold it, where the recipe would not?",
-			"这把锁的错误来自一篇公开的博客文章（lenshood，2020 年）。"+
-				"它和旁边的官方做法只有一处不同：客户端等待之后，Lock 返回什么。"+
-				"你能让两个客户端同时持有它，而官方做法不会这样吗？"),
+		Asks: text("Can you make both hold it, where the recipe, on the right, would not? "+
+			"One difference: what Lock returns to a client that waited. From a blog (lenshood, 2020).",
+			"你能让两个客户端同时持有它，而旁边的官方做法不会这样吗？"+
+				"只有一处不同：客户端等待之后，Lock 返回什么。出自一篇博客（lenshood，2020 年）。"),
 		Learn: text("{X} gave up and deleted its znode, but its Lock returned without an error: "+
 			"{X} believes that it holds the lock. The repair: return the error, as the recipe, beside it, does.",
 			"{X} 放弃等待，删掉了自己的节点，但 Lock 返回时没有报错，于是 {X} 以为自己持有锁。修法：像旁边的官方做法那样，返回错误。"),
@@ -57,12 +55,10 @@ var hunts = []Level{
 	},
 	{
 		Key: "W19", Title: text("51CTO's lock", "51CTO 上的锁"), Coins: 1, Beside: "4", Other: recipe,
-		Asks: text("This mistake is from an article on 51CTO, a site for programmers. "+
-			"Otherwise it is the recipe, shown on the right. One difference: how a client looks for the znode before its own. "+
-			"Again: can you make both hold it, where the recipe would not?",
-			"这个错误来自 51CTO 上的一篇文章。"+
-				"这把锁和旁边的官方做法也只有一处不同：客户端怎样找自己前面的节点。"+
-				"再来一次：你能让两个客户端同时持有它，而官方做法不会这样吗？"),
+		Asks: text("Again: can you make both hold it, where the recipe, on the right, would not? "+
+			"One difference: how a client looks for the znode before its own. From 51CTO, a site for programmers.",
+			"再来一次：你能让两个客户端同时持有它，而旁边的官方做法不会这样吗？"+
+				"也只有一处不同：客户端怎样找自己前面的节点。出自 51CTO 上的一篇文章。"),
 		Learn: text("{X}'s list failed, so {X} did not know which znode is before its own, and asked for one that does "+
 			"not exist. For this lock, that means that {X}'s turn has come. "+
 			"The repair: return the error, as the recipe, beside it, does.",

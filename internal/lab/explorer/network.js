@@ -392,7 +392,12 @@ function show(focus) {
     for (const goal of won) known[keyOf(goal)] = Math.min(known[keyOf(goal)] ?? 99, played);
     store.set("zklock-network-" + level.key, JSON.stringify(known));
   }
-  at("asks").replaceChildren(...wraps(say(placed(level.asks))));
+  const sentences = say(placed(level.asks)).split(/([^.。]*[?？])/); // the question is bold
+  at("asks").replaceChildren(...sentences.map((part, k) => {
+    const e = document.createElement(k % 2 ? "b" : "span");
+    e.append(...wraps(part));
+    return e;
+  }));
   at("play-title").textContent = say("You play: ", "你来操纵：") + say(level.title);
   const two = second();
   at("beside").hidden = !two;
