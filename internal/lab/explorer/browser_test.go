@@ -102,6 +102,9 @@ func TestAWinWithTheKeyboardInABrowser(t *testing.T) {
 	}
 	browser.Evaluate[any](b, `document.getElementById("theme").focus()`)
 	types("go-0", kb.Tab)
+	hold := `document.activeElement.dispatchEvent(
+		new KeyboardEvent("keydown", { key: "Enter", repeat: true, bubbles: true })), isBusy`
+	assert.False(t, browser.Evaluate[bool](b, hold), "a key that is held")
 	types("go-0", kb.Enter) // A creates its znode
 	b.Contains("#says", "A's znode is 0.")
 	types("turn-0", kb.Tab)
@@ -128,6 +131,17 @@ func TestAWinWithTheKeyboardInABrowser(t *testing.T) {
 	b.Do(chromedp.KeyEvent(kb.Enter)) // B lists the queue
 	b.Contains("#says", "You broke it, in 5 choices: Two hold it.")
 	b.Until(`document.activeElement.id === "next"`)
+
+	// A key that is held, or pressed too often, does not run through the win.
+	stays := browser.Evaluate[[]bool](b, `(() => {
+		const key = new KeyboardEvent("keydown", { key: "Enter", repeat: true, cancelable: true });
+		const isHeld = at("next").dispatchEvent(key);
+		endedAt = performance.now();
+		at("next").click();
+		return [isHeld, level.key === "4"];
+	})()`)
+	assert.Equal(t, []bool{false, true}, stays)
+	b.Until(`performance.now() - endedAt >= HASTE`)
 	types("go-0", kb.Enter) // the first chip of the next level
 	b.Contains("#asks", "From a blog (lenshood, 2020).")
 }

@@ -15,6 +15,8 @@ let isBusy = false, hasGivenUp = false;
 let shown = null; // { from, count }: the path is so many choices from a link, say; null: it is the reader's own
 let halts = 0; // counted, so that what was under way before one does not go on
 let hasPulsed = false; // the first chip has said once that it can be pressed
+const HASTE = 500; // milliseconds: a key that is pressed so soon after the end was meant for the board
+let endedAt = -HASTE; // when the last choice was made
 let late = -1; // the halts for which the second board is still under way
 
 const mine = () => path.slice(0, played);
@@ -718,6 +720,7 @@ async function go(m, focus = `go-${m.client}`) {
   isBusy = false;
   late = then;
   show(focus);
+  if (!moves().length) endedAt = performance.now();
   if (!moves().length && isNarrow.matches) at(at("next").hidden ? "says" : "next").scrollIntoView({ block: "nearest" });
   await follows;
   if (then !== halts) return;
@@ -794,6 +797,7 @@ at("board").addEventListener("keydown", (e) => {
   if (!key) return;
   if (e.key === "Enter" || e.key === " ") {
     e.preventDefault();
+    if (e.repeat) return; // a key that is held is one press
     const sign = meant(signIn(e.target), () => at("board").querySelector(`[data-key="${key}"]`), key);
     if (sign) pressed(sign.dataset.key);
   }
@@ -880,7 +884,13 @@ function begin(key) {
 at("again").onclick = () => begin(level.key);
 at("hunt").onclick = () => { begin(level.key); at("how").scrollIntoView({ block: "nearest" }); };
 at("look").onclick = () => at("beside").scrollIntoView();
-at("next").onclick = () => { begin(data.levels[data.levels.indexOf(level) + 1].key); scrollTo(0, 0); };
+at("next").onkeydown = (e) => { if (e.repeat) e.preventDefault(); };
+at("next").onclick = (e) => {
+  const isKey = !e.detail;
+  if (isKey && performance.now() - endedAt < HASTE) return;
+  begin(data.levels[data.levels.indexOf(level) + 1].key);
+  scrollTo(0, 0);
+};
 at("every").onclick = () => {
   hasGivenUp ||= isSound();
   show();
