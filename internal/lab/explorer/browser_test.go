@@ -887,7 +887,11 @@ func TestTheGoalsThatAreLeftInABrowser(t *testing.T) {
 		return browser.Evaluate[[]string](b, `[...document.querySelectorAll(".goal small")].map((e) => e.textContent)`)
 	}
 	const isLost, isOpen = "out of reach from here", "not found yet"
-	press(b, "go-0", "go-0", "go-0") // A unlocks: whatever comes, two do not hold it at once
+	press(b, "go-0", "go-0")
+	b.Says(`#board [data-key="go-0"] text`, "A finishes") // this is no message
+	dashed := browser.Evaluate[bool](b, `document.querySelector('[data-key="go-0"] rect').style.strokeDasharray !== ""`)
+	assert.True(t, dashed)
+	press(b, "go-0") // A unlocks: whatever comes, two do not hold it at once
 	assert.Equal(t, []string{isOpen, isOpen, isOpen}, cards(), "the fault is not spent")
 	b.Do(chromedp.Click(chromedp.CSS("#give summary")))
 	b.Until(`document.querySelector(".goal small").textContent === "out of reach from here"`)

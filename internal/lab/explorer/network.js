@@ -252,10 +252,11 @@ function chips(p, c, point) {
   }
   const m = passing(c), { op } = game.stand(point, c);
   if (!m && !op) return ""; // SWITCHES may not let it be the turn of a client that has a request
-  const canLose = losses(c).length > 0, says = m?.deed === "unlock" ? say("call Unlock", "调用 Unlock") : request(game.stand(point, c));
-  const look = `stroke:${!m ? "var(--line)" : m.deed === "unlock" ? "var(--holder)" : COLOURS[c]}`, shape = box(x, y, 184, 42, look, 21), at = canLose ? x - 17 : x;
-  const effect = m?.deed === "unlock" ? say("press, and it calls Unlock", "按下就调用 Unlock") : `${says}${say(": press to deliver it", "：按下就送达")}`;
-  const chip = m ? press(`go-${c}`, who + effect, shape + words(at, y, says), 'class="chip"') : shape + words(at, y, says, "fill:var(--soft)");
+  const canLose = losses(c).length > 0, isUnlock = m?.deed === "unlock", says = isUnlock ? say(`${nameOf(c)} finishes`, `${nameOf(c)} 用完了`) : request(game.stand(point, c));
+  // A client that finishes sends nothing yet: it is no message.
+  const look = `stroke:${!m ? "var(--line)" : isUnlock ? "var(--holder);stroke-dasharray:5 4" : COLOURS[c]}`, shape = box(x, y, 184, 42, look, 21), at = canLose ? x - 17 : x;
+  const effect = isUnlock ? say("press, and it calls Unlock", "按下就调用 Unlock") : `${says}${say(": press to deliver it", "：按下就送达")}`;
+  const chip = m ? press(`go-${c}`, who + effect, shape + words(at, y, says) + (isUnlock ? `<title>${deeds().unlock}</title>` : ""), 'class="chip"') : shape + words(at, y, says, "fill:var(--soft)");
   const circle = (r, look) => `<circle cx="${x + 71}" cy="${y}" r="${r}" ${look}/>`; // the second is what a finger hits
   const turn = canLose ? press(`turn-${c}`, who + say("lose it", "丢掉它"), circle(17, 'class="turn"') + circle(24, 'fill="transparent"') + words(x + 71, y, "✂\uFE0E", "fill:var(--bad);font-size:20px") + `<title>${say("lose it", "丢掉它")}</title>`, 'aria-expanded="false"') : "";
   return `<g data-chip="${c}">${chip}${turn}</g>`;
