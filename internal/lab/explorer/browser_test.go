@@ -563,8 +563,9 @@ func TestTheNamesOfTheChoicesInABrowser(t *testing.T) {
 		assert.Equal(t, []bool{false, true}, slices.Compact(many[1:]), "the oldest have none, the newest do")
 	}
 	b := opens(t, "en", "#4", 390, 844)
-	browser.Evaluate[any](b, `void (path = spelled("Ap"), played = 1, show())`)
-	assert.False(t, browser.Evaluate[bool](b, `document.querySelector("#beads span").checkVisibility()`), "on a phone")
+	browser.Evaluate[any](b, `void (path = spelled("ApApAuBpBc"), played = path.length, show())`)
+	texts := browser.Evaluate[[]string](b, `[...document.querySelectorAll("#beads button")].map((e) => e.innerText.trim())`)
+	assert.Equal(t, []string{"A", "A", "A◦", "B", "B crashes"}, texts, "on a phone, the fault alone is named")
 }
 
 // The board and the sentence under it use the same words for the same thing.
@@ -574,9 +575,12 @@ func TestOneWordForOneThingInABrowser(t *testing.T) {
 	b.Until(`played === 4`) // the path has been shown
 	press(b, "turn-1", "go-1-lose-reply")
 	b.Contains("#says", "B: watch 0: reply lost.")
-	b.Says("#beads button:last-child", "B✕↑ watch")
+	seen := func() string {
+		return browser.Evaluate[string](b, `document.querySelector("#beads button:last-child").innerText`)
+	}
+	assert.Equal(t, "B watch lost", seen()) // without the sign
 	browser.Evaluate[any](b, `void (enter("4"), path = spelled("Ar"), played = 1, show())`)
-	b.Says("#beads button", "A✕↓ create")
+	assert.Equal(t, "A create lost", seen())
 	for _, fault := range []string{"l", "x"} {
 		browser.Evaluate[any](b, fmt.Sprintf(`void enter("W19", "ApA%s")`, fault))
 		b.Contains("#board", "watch (no name)")

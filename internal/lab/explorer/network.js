@@ -610,8 +610,9 @@ function bead(m, k) {
   b.type = "button";
   b.className = (isFault(m) ? "fault " : "") + (k >= played ? "ahead" : "");
   b.style.borderColor = COLOURS[m.client];
-  b.textContent = nameOf(m.client) + { pass: "", unlock: "◦", "lose-request": "✕↓", "lose-reply": "✕↑", crash: "†", expire: "∅", "give-up": "–" }[m.deed];
-  b.append(Object.assign(document.createElement("span"), { textContent: " " + verb(m) }));
+  const sign = { pass: "", unlock: "◦", "lose-request": "✕↓", "lose-reply": "✕↑", crash: "†", expire: "∅", "give-up": "–" }[m.deed];
+  const word = verb(m) + (m.deed.startsWith("lose") ? say(" lost", "丢失") : "");
+  b.innerHTML = `${nameOf(m.client)}<i>${sign}</i><span> ${word}</span>`; // one of the two is seen
   b.dataset.key = `bead-${k}`;
   b.ariaLabel = b.title = `${k + 1}. ${nameOf(m.client)}${say(": ", "：")}${m.op ? request(m) + say(": ", "：") : ""}${deeds()[m.deed]}`;
   b.ariaCurrent = k === played - 1 ? "step" : "false";
