@@ -196,6 +196,8 @@ func TestTheScopeOfTheRepairedLockInABrowser(t *testing.T) {
 	isSeen := browser.Evaluate[bool](b, `(({ top, bottom }) => top >= 0 && bottom <= innerHeight)(at("columns").getBoundingClientRect())`)
 	assert.True(t, isSeen, "what was asked for is on the screen")
 	b.Until(`at("counts").getBoundingClientRect().bottom <= at("finale").getBoundingClientRect().top`)
+	b.Until(`at("sound").checkVisibility() &&
+		at("sound").getBoundingClientRect().bottom <= at("columns").getBoundingClientRect().top`)
 	b.Contains("#met", "○ the recipe: not found yet")
 
 	// So it is after the third run to an end. The same run counts once. It is remembered.
@@ -751,6 +753,7 @@ func TestAColumnIsPlayedInABrowser(t *testing.T) {
 	b := opens(t, "en", "#W23", 1366, 768)
 	browser.Evaluate[any](b, `void (hasGivenUp = true, show())`)
 	b.Contains("#counts", "1,920 interleavings")
+	assert.NotContains(t, b.Text("#counts"), "Blue is your path", "before the first choice")
 	columns := browser.Evaluate[[]string](b, `(() => {
 		const leaves = [];
 		const visit = (path) => {

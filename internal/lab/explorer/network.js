@@ -466,7 +466,7 @@ function show(focus) {
 
 // showFinale says of a lock that nobody breaks how far that goes, and which mistakes the reader has met on his way.
 function showFinale(isFinale) {
-  at("finale").hidden = !isFinale;
+  at("finale").hidden = at("sound").hidden = !isFinale;
   document.querySelector("footer").hidden = isFinale; // which has the same link
   at("give").hidden = isSound();
   if (!isFinale) return;
@@ -1014,8 +1014,8 @@ function icicle() {
     : [say("None is wrong.", "没有一种出错。"), ""];
   at("counts").textContent = say(
     `${all} interleavings, each played by the lock's real code on a real server: a column each, from the first choice at the top to the last. ${wrong} ` +
-      `Blue is your path. Press a column to see it played.${near}`,
-    `${all} 种交错次序，每种都用锁的真实代码在真实的服务器上走过；每种一列，从上到下是第一次到最后一次选择。${wrong}蓝色是你的路径。按一列，就播放那一列${near}。`);
+      `${played ? "Blue is your path. " : ""}Press a column to see it played.${near}`,
+    `${all} 种交错次序，每种都用锁的真实代码在真实的服务器上走过；每种一列，从上到下是第一次到最后一次选择。${wrong}${played ? "蓝色是你的路径。" : ""}按一列，就播放那一列${near}。`);
 }
 
 // ---- The address ----
