@@ -641,6 +641,7 @@ func TestTheWayOnAfterAWinInABrowser(t *testing.T) {
 	b.Do(chromedp.Click(chromedp.CSS("#hunt")))
 	b.Until(`location.hash === "#4/" && document.activeElement.dataset.key === "go-0"`)
 	b.Until(`at("repair").hidden`)
+	b.Says("#asks", "Now: one waits forever or a znode is left behind?")
 	press(b, "turn-0", "go-0-lose-reply", "go-1", "go-1", "go-1")
 	b.Until(`at("repair").hidden`) // it repairs another mistake
 	b.Until(`document.querySelectorAll(".goal.found").length === 3 && at("hunt").hidden && !at("next").hidden`)

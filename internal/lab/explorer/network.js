@@ -395,7 +395,9 @@ function show(focus) {
     for (const goal of won) known[keyOf(goal)] = Math.min(known[keyOf(goal)] ?? 99, played);
     store.set("zklock-network-" + level.key, JSON.stringify(known));
   }
-  const sentences = say(placed(level.asks)).split(/([^.。]*[?？])/); // the question is bold
+  const goals = left().map((goal) => goalName(goal).toLowerCase()).join(say(" or ", "，或者"));
+  const asks = goals && isWon([]) && !isOver ? say(`Now: ${goals}?`, `接着找：${goals}？`) : say(placed(level.asks));
+  const sentences = asks.split(/([^.。]*[?？])/); // the question is bold
   at("asks").replaceChildren(...sentences.map((part, k) => {
     const e = document.createElement(k % 2 ? "b" : "span");
     e.append(...wraps(part));
