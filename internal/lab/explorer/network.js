@@ -175,7 +175,7 @@ function draw(svg, g, point, path, verdict = "") {
   if (says) {
     const room = p.w - 2 * (STAMP.beside + 4), { width } = says.getBBox();
     if (width > room) says.style.fontSize = `${STAMP.size * room / width}px`;
-    says.before(stampBox(p, Math.min(room, width)));
+    says.insertAdjacentHTML("beforebegin", box(p.w / 2, STAMP.y, Math.min(room, width) + 2 * STAMP.beside, STAMP.high));
   }
 }
 
@@ -273,14 +273,6 @@ function verdictOf(end, won, isShared) {
     : say(`✓ Broken: ${wrong.toLowerCase()}`, `✓ 攻破了：${wrong}`);
 }
 const asBeside = () => say(`: as with ${level.other.en}`, `：${level.other.zh}也一样`);
-// stampBox returns the box of a stamp whose text is so wide.
-function stampBox(p, wide) {
-  const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-  const width = wide + 2 * STAMP.beside, height = STAMP.high;
-  const shape = { x: (p.w - width) / 2, y: STAMP.y - height / 2, width, height, rx: 9 };
-  for (const [name, value] of Object.entries(shape)) rect.setAttribute(name, value);
-  return rect;
-}
 
 function coins(p) {
   const x = p.w / Math.max(2, game.data.clients), left = coinsLeft();
