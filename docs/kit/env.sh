@@ -4,6 +4,7 @@ export ZKLOCK_LANG=zh                          # a class in English leaves out t
 export GO111MODULE=on GOWORK=off GOTOOLCHAIN=local GOFLAGS=-buildvcs=false
 export CGO_ENABLED=0 # nothing here needs a C compiler, and on macOS cc only asks to install one
 export GOPROXY=file://$HOME/kit/download
+export GOMODCACHE=$HOME/kit/modcache GOCACHE=$HOME/kit/gocache # what removes the kit removes these
 export PATH=$HOME/kit/go/bin:$PATH
 export ZOOKEEPER_HOME=$(echo $HOME/kit/apache-zookeeper-*-bin)
 export JAVA_HOME=$(echo $HOME/kit/jdk-*-jre)

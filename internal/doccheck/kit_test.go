@@ -13,6 +13,28 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// When a site is out of reach, fetch.sh gets the other archives, and says what to fetch by hand, from where and as what.
+func TestFetchNamesWhatItCannotFetch(t *testing.T) {
+	kit, bin := t.TempDir(), t.TempDir()
+	script, err := os.ReadFile(filepath.Join(root, "docs/kit/fetch.sh"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(kit, "fetch.sh"), script, 0o600))
+	curl := "#!/bin/bash\nwhile test $1 != -o; do shift; done\n[[ $3 != *adoptium* ]] && echo $3 >$2\n"
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "curl"), []byte(curl), 0o700))
+	fetch := exec.CommandContext(t.Context(), "bash", filepath.Join(kit, "fetch.sh"))
+	fetch.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	said, err := fetch.CombinedOutput()
+	require.Error(t, err, "four archives are missing")
+	files, err := filepath.Glob(filepath.Join(kit, "*.tar.gz"))
+	require.NoError(t, err)
+	assert.Len(t, files, 9-4)
+	for name, folder := range map[string]string{
+		"jre-linux-amd64.tar.gz": "/Adoptium/17/jre/x64/linux/", "jre-darwin-arm64.tar.gz": "/Adoptium/17/jre/aarch64/mac/",
+	} {
+		assert.Regexp(t, "call it "+name+": https://api.adoptium.net/.*"+folder, string(said))
+	}
+}
+
 // fetch.sh leaves the archives that ready.sh copies on each kind of machine, and no others. Here curl only writes down
 // what it is asked for: the addresses are not tried.
 func TestFetchHasTheArchivesThatReadyCopies(t *testing.T) {

@@ -156,7 +156,7 @@ func (a answer) tell(t *testing.T, e Exercise, page lang.Text) {
 	t.Fail()
 	say(lang.Of("%[1]v seen: %[3]v", "%[1]v %[2]v\n  看到的：%[3]v", string(a.verdict), a.name, a.seen))
 	say(lang.Of("  ask yourself: %v", "  问问自己：%v", a.ask))
-	say(lang.Of("  more: make hint STEP=%v, and %v", "  想知道更多：make hint STEP=%v，以及 %v", e.Name, page))
+	say(lang.Of("  more: %v, and %v", "  想知道更多：%v，以及 %v", Command("hint", e.Name), page))
 }
 
 // answers checks as many properties at the same time as there are places, because most of their

@@ -223,7 +223,7 @@ func next(e exercise.Exercise) lang.Text {
 	at := slices.IndexFunc(exercise.All, func(other exercise.Exercise) bool { return other.Name == e.Name })
 	for _, other := range append(slices.Clone(exercise.All[at:]), exercise.All[:at]...) {
 		if !other.Progress().Done {
-			return lang.Of("Next: make exercise STEP=%s", "下一个：make exercise STEP=%s", other.Name)
+			return lang.Of("Next: %s", "下一个：%s", exercise.Command("exercise", other.Name))
 		}
 	}
 	return lang.Both("That was the last exercise: you have written them all.", "这是最后一个练习：你已经全部写完了。")
@@ -285,7 +285,7 @@ func hint(name string) error {
 	}
 	say("%v, %q, hint %d of %d\n\n%s\n", "%v，“%s”，提示 %d，共 %d 条\n\n%s\n", e.Title(), h.Property, h.Number, h.N, h.Text)
 	if h.Number < h.N {
-		say("For a more direct hint: make hint STEP=%s", "更直接的提示：make hint STEP=%s", e.Name)
+		say("For a more direct hint: %s", "更直接的提示：%s", exercise.Command("hint", e.Name))
 	} else {
 		say("This was the last hint; the next one is the first again. To compare with ours: %s",
 			"这是最后一条提示，再往下又是第一条。与我们的锁对比：%s", ours(e))

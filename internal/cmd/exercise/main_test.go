@@ -99,6 +99,21 @@ func TestTheExercise(t *testing.T) {
 	assert.Contains(t, says, "更直接的提示：make hint STEP=1")
 }
 
+// Where docs/kit/ready.sh has built the program, as in a class without make, the commands are those of the program.
+func TestTheCommandsWithoutMake(t *testing.T) {
+	t.Chdir(t.TempDir())
+	assert.Equal(t, "make hint STEP=3", exercise.Command("hint", "3"))
+	assert.Equal(t, "make exercise STEP=4", exercise.Command("exercise", "4"))
+	require.NoError(t, os.MkdirAll("out/bin", 0o755))
+	require.NoError(t, os.MkdirAll("yours/step3", 0o755))
+	require.NoError(t, os.WriteFile("out/bin/exercise", nil, 0o755))
+	for _, folder := range []string{".", "yours/step3"} { // of the program, and of the test that it runs
+		t.Chdir(folder)
+		assert.Equal(t, "out/bin/exercise hint 3", exercise.Command("hint", "3"), folder)
+		assert.Equal(t, "out/bin/exercise check 4", exercise.Command("exercise", "4"), folder)
+	}
+}
+
 // On a stair, the last hint names the diff of that stair, and not our finished lock.
 func TestTheLastHintOnAStair(t *testing.T) {
 	inYours(t)
