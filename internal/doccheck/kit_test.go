@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// When a site is out of reach, fetch.sh gets the other archives, and says what to fetch by hand, from where and as what.
+// When a site is out of reach, fetch.sh gets the other archives, and says what to fetch by hand, and from where.
 func TestFetchNamesWhatItCannotFetch(t *testing.T) {
 	kit, bin := t.TempDir(), t.TempDir()
 	script, err := os.ReadFile(filepath.Join(root, "docs/kit/fetch.sh"))
