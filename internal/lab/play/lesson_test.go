@@ -644,6 +644,8 @@ func TestTheDecisiveMomentIsOnBothBoardsInABrowser(t *testing.T) {
 		return f.isGone;
 	}))`
 	assert.Equal(t, [][]bool{{false, false}, {true, true}}, browser.Evaluate[[][]bool](w.Browser, isGone))
+	named := `boards.map(({ stage }) => stage.labelled.filter(({ words }) => words === "created: lost").length)`
+	assert.Equal(t, []int{1, 1}, browser.Evaluate[[]int](w.Browser, named), "what is lost is written beside it")
 	w.Until(`document.querySelector("#legend [data-sign=lost]").checkVisibility()`)
 
 	// In step 5 the client finds its znode by the guid in the name. In step 4 there is none.

@@ -43,7 +43,7 @@ func (w *window) opensLesson(n int) {
 	w.Until(fmt.Sprintf(`service.course?.lesson === %d && service.course.done === 0 && isSet()`, n))
 }
 
-// The drawings use the room that they have: few clients are large, and no name cuts a circle.
+// The drawings use the room that they have: few clients are large, and no name cuts the circle in the middle.
 func TestTheDrawingsUseTheirRoomInABrowser(t *testing.T) {
 	t.Parallel()
 	p := begins(t, zktest.New(t), nil, "")
@@ -66,15 +66,14 @@ func TestTheDrawingsUseTheirRoomInABrowser(t *testing.T) {
 	assert.Greater(t, dot(), 1.3*ofEleven, "four clients, two boards")
 	browser.Evaluate[any](w.Browser, `
 		names = 0;
-		cut = []; // the names that were written over a circle
+		cut = []; // the names that were written over the circle in the middle
 		Stage.prototype.draw = ((draws) => function (...all) {
 			draws.apply(this, all);
-			const { hub, node } = this.radius, { middle, stretch, rise } = this;
-			const circles = [[hub, hub], ...(this.story.step === "1" ? [] : [[node * stretch, node * rise]])];
+			const { middle, radius: { hub } } = this;
 			for (const { x, y, w, h, words } of this.labelled) {
 				names++;
-				for (const [across, down] of circles) for (let i = 0; i < 720; i++) {
-					const px = middle.x + across * Math.cos(i * Math.PI / 360), py = middle.y + down * Math.sin(i * Math.PI / 360);
+				for (let i = 0; i < 720; i++) {
+					const px = middle.x + hub * Math.cos(i * Math.PI / 360), py = middle.y + hub * Math.sin(i * Math.PI / 360);
 					if (px > x + 1 && px < x + w - 1 && py > y + 1 && py < y + h - 1) return cut.push(words);
 				}
 			}

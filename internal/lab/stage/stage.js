@@ -207,6 +207,7 @@ class Stage {
     for (const f of under) if (f.kind !== REQUEST) this.frame(f, focus);
     story.nodes.forEach((n, i) => there(n, t) && this.node(n, i));
     for (const f of under) if (f.kind === REQUEST) this.frame(f, focus); // it leaves its client, and passes the znodes
+    this.taken = this.many ? [] : this.chips(); // where no name may be
     const awake = new Set(story.awake.filter((a) => there(a, t)).map((a) => a.client));
     story.clients.forEach((c, i) => this.client(c, i, awake.has(i)));
     if (this.foot) this.drawStore();
@@ -556,7 +557,10 @@ class Stage {
     const y = p.y + (below ? 1 : -1) * (size + (this.tiny ? 13 : this.small ? 17 : 20) * this.scale);
     const half = words.length * (this.tiny ? 2.9 : 4) * this.scale, edge = this.middle.x * 2;
     const fill = bad ? color.bad : holds ? color.holder : color.soft, weight = holds || bad || awake ? "700" : "400";
-    this.text(words, Math.min(edge - half - 2, Math.max(half + 2, p.x)), y, fill, this.tiny ? 10 : 14, weight);
+    const x = Math.min(edge - half - 2, Math.max(half + 2, p.x)), h = 16 * this.scale;
+    this.text(words, x, y, fill, this.tiny ? 10 : 14, weight);
+    const w = ink.measureText(words).width;
+    this.taken.push({ x: x - w / 2, y: y - h / 2, w, h });
   }
 
   // frame draws a frame on its way. A request is an arrow, a reply is a disc, and a notification is
@@ -618,37 +622,26 @@ class Stage {
   // labels reports whether there is room for a frame's name.
   labels() { return true; }
 
-  // label writes words beside a point, unless they would overlap with something. If isFocus is set
-  // and the drawing is not tiny, it writes them anyway.
+  // label writes words beside a point, at the first of several places where they would not overlap with something.
+  // They may cut the line of the znodes. If isFocus is set and the drawing is not tiny, it writes them anyway.
   label(words, p, isFocus) {
-    const { ink, color } = this;
+    const { ink, color, middle, scale } = this;
     const size = this.tiny ? 10 : 13;
-    ink.font = `600 ${size * this.scale}px system-ui, "DejaVu Sans", sans-serif`;
-    const w = ink.measureText(words).width + 8;
-    const shift = p.x > this.middle.x + 20 ? -11 - w / 2 : 11 + w / 2, hub = this.radius.hub; // towards the middle
-    const onHub = Math.abs(p.y - this.middle.y) < hub && Math.abs(p.x + shift - this.middle.x) < hub + w / 2;
-    const beside = Math.max(Math.abs(p.x - this.middle.x), hub + w / 2) * (shift < 0 ? 1 : -1);
-    // The words must not cover the middle, which has words of its own.
-    const x = onHub ? this.middle.x + beside : p.x + shift, y = onHub ? p.y - this.dot - 10 * this.scale : p.y;
-    const box = { x: x - w / 2, y: y - 9 * this.scale, w, h: 18 * this.scale, words };
-    const meets = (b) => box.x < b.x + b.w && b.x < box.x + box.w && box.y < b.y + b.h && b.y < box.y + box.h;
-    const isOut = box.x < 0 || box.x + w > this.width;
-    if (!(isFocus && !this.tiny) && (isOut || [...this.labelled, ...this.chips()].some(meets) || this.cuts(box))) return;
+    ink.font = `600 ${size * scale}px system-ui, "DejaVu Sans", sans-serif`;
+    const w = ink.measureText(words).width + 8, h = 18 * scale, over = 20 * scale;
+    const inward = (p.x > middle.x + 20 ? -1 : 1) * (11 + w / 2);
+    const places = [[inward, 0], [-inward, 0], [inward, -over], [-inward, over], [-inward, -over], [inward, over], [0, -over], [0, over]];
+    const meets = (a, b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
+    const off = (from, length) => Math.max(0, from, -from - length); // how far the box is from the middle
+    const onHub = (b) => Math.hypot(off(b.x - middle.x, w), off(b.y - middle.y, h)) < this.radius.hub + 2;
+    const isFree = (b) => b.x >= 0 && b.x + w <= this.width && b.y >= 0 && !onHub(b) && ![...this.labelled, ...this.taken].some((t) => meets(b, t));
+    const boxes = places.map(([dx, dy]) => ({ x: p.x + dx - w / 2, y: p.y + dy - h / 2, w, h, words }));
+    const box = boxes.find(isFree) ?? (isFocus && !this.tiny ? boxes[0] : null);
+    if (!box) return;
     this.labelled.push(box);
     ink.fillStyle = color.paper;
-    ink.fillRect(box.x, box.y, w, box.h);
-    this.text(words, x, y + 1, color.ink, size, "600");
-  }
-
-  // cuts reports whether words in a box would cut the circle in the middle, or the one of the znodes.
-  cuts(box) {
-    const isPlain = this.story.znode || this.story.step.startsWith("1");
-    const near = (from, length) => Math.max(0, from, -from - length), far = (from, length) => Math.max(Math.abs(from), Math.abs(from + length));
-    const crosses = (across, down) => {
-      const x = (box.x - this.middle.x) / across, y = (box.y - this.middle.y) / down, w = box.w / across, h = box.h / down;
-      return Math.hypot(near(x, w), near(y, h)) <= 1 && Math.hypot(far(x, w), far(y, h)) >= 1;
-    };
-    return crosses(this.radius.hub, this.radius.hub) || !isPlain && crosses(this.radius.node * this.stretch, this.radius.node * this.rise);
+    ink.fillRect(box.x, box.y, w, h);
+    this.text(words, box.x + w / 2, box.y + h / 2 + 1, color.ink, size, "600");
   }
 
   // chips returns the places of the znodes and the clients, which no name may cover.
