@@ -107,7 +107,9 @@ class Board {
       c.token = r.token;
       c.beats = r.heard ? [onPage(r.heard)] : [];
       c.over = r.over ? onPage(r.over) : -1;
-      if (states.at(-1).is !== r.is) states.push({ at: Math.max(states.at(-1).at, at(r.since, i)), is: r.is });
+      const isAtOnce = !laid && /^(crashed|stopped)/.test(r.is); // no message is its cause
+      const since = isAtOnce ? performance.now() : at(r.since, i);
+      if (states.at(-1).is !== r.is) states.push({ at: Math.max(states.at(-1).at, since), is: r.is });
     });
     const lasts = (of, i, x, client) => {
       const known = of.get(i);

@@ -81,8 +81,19 @@ func TestTheDrawingsUseTheirRoomInABrowser(t *testing.T) {
 		null`)
 	w.Until(`names > 50`) // they poll
 	assert.Empty(t, browser.Evaluate[[]string](w.Browser, `cut`))
+	browser.Evaluate[any](w.Browser, `
+		crashes = []; // how many milliseconds after the news the drawing shows that client 0 has crashed
+		Board.prototype.take = ((takes) => function (...all) {
+			takes.apply(this, all);
+			const { at, is } = this.clients?.[0]?.states.at(-1) ?? {};
+			if (is === "crashed") crashes[this.i] ??= Math.round(at - performance.now());
+		})(Board.prototype.take);
+		null`)
 	w.pressNext()
 	w.done(1)
+	for _, late := range browser.Evaluate[[]int](w.Browser, `crashes`) {
+		assert.LessOrEqual(t, late, 0, "no poll under way delays the crash on the left")
+	}
 	w.hidesNothing("lesson 2, the client is killed")
 	w.done(2)
 	w.hidesNothing("lesson 2, at its end")
