@@ -1187,7 +1187,7 @@ async function decides(what) {
     const best = [...times].sort((t, u) => many(u) - many(t))[0];
     return { story, all, best, frame: all[times.indexOf(best)] };
   });
-  const first = found.find((f) => f.frame);
+  const [first] = found.filter((f) => f.frame).sort((f, g) => g.all.length - f.all.length); // where more happens
   if (!first) return;
   const rest = still.matches ? 0 : LEAD;
   shows(past.clock.shown(found.indexOf(first), first.best), { ...first, best: found.map((f) => f.best), rest, decides: !rest });

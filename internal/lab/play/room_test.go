@@ -182,6 +182,7 @@ func TestTheSixStepsAreComparedInABrowser(t *testing.T) {
 		null`)
 	w.press("#lesson [data-do=moment]")
 	w.Until(`Boolean(past.focus?.decides) && !moving`)
+	w.Contains("#when", "right: The server notifies 2 clients.")
 	assert.Equal(t, [][]int{{0, 1}, {0, 2}}, browser.Evaluate[[][]int](w.Browser, `played.map((all) => [all[0], all.at(-1)])`))
 	assert.Greater(t, browser.Evaluate[int](w.Browser, `played[1].length`), 3, "pictures")
 	w.press("#now")
