@@ -596,6 +596,15 @@ func TestTheTextComesAfterThePictureInABrowser(t *testing.T) {
 	w.Do(chromedp.KeyEvent(kb.ArrowRight))
 	w.Until(`past.at > before && document.activeElement.ariaValueNow > 0`) // the keyboard moves the hairline, too
 	w.press("#now")
+	browser.Evaluate[any](w.Browser, `$("strips").children[0].focus(); null`)
+	w.Do(chromedp.KeyEvent(kb.ArrowLeft))
+	w.Until(`past.at !== null && past.at < past.last`) // from now, at once into the past
+	browser.Evaluate[any](w.Browser, `(() => {
+		const canvas = $("strips").children[0], box = canvas.getBoundingClientRect();
+		const at = { bubbles: true, buttons: 1, clientX: box.right - STRIP.right - 1, clientY: box.y + 9 };
+		canvas.dispatchEvent(new PointerEvent("pointerdown", at));
+	})()`)
+	w.Until(`past.at === null`) // right of what was recorded is now
 	w.Do(chromedp.EmulateViewport(390, 844))
 	w.Until(`innerWidth === 390 && past.at === null && boards.every((b) => $("strips").children[b.i].clientWidth > 300 && $("strips").children[b.i].clientWidth < 390)`)
 	w.stripsAreRead("on a phone")

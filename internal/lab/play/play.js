@@ -923,7 +923,8 @@ function animate() {
 // ---- The time line: what has been recorded since the lesson began ----
 
 // past is what was recorded, and at is the moment that is shown: null is now.
-const past = { stories: [], clock: null, moments: [], at: null, focus: null, of: "", lesson: 0, asked: 0 };
+// last is the end of what was recorded.
+const past = { stories: [], clock: null, last: 0, moments: [], at: null, focus: null, of: "", lesson: 0, asked: 0 };
 
 // AFTER is how many milliseconds a strip goes on after a lesson, so that its end can be seen.
 const AFTER = 2000;
@@ -960,6 +961,7 @@ async function recall() {
     first.at = Math.max(first.at, first.over - BEFORE * SECOND); // a strip begins right before the first action
   }
   past.clock = clock(past.stories, isEven, SPAN / 1000);
+  past.last = Math.max(...past.stories.map((s, i) => past.clock.shown(i, s.end)));
   past.moments = past.stories.flatMap((story, i) => {
     const place = ({ frame, write, event }) => past.clock.shown(i, event ? event.from + 1e4 : ((frame ?? write).from + (frame ?? write).to) / 2);
     const polls = /^[12]$/.test(live()[i].is.step), frames = polls ? unlikeBefore(story.frames) : story.frames;
@@ -992,8 +994,7 @@ function changes({ clients }) {
 
 // shows shows a recorded moment, or the present state if at is null.
 function shows(at, focus = null) {
-  const { length } = past.clock ?? { length: 0 };
-  Object.assign(past, { at: at === null || !past.clock ? null : Math.min(length, Math.max(0, at)), focus });
+  Object.assign(past, { at: at === null || !past.clock ? null : Math.min(past.last, Math.max(0, at)), focus });
   live().forEach((b, i) => {
     const { step, stored, servers, roles } = b.story;
     b.stage.story = past.at === null ? b.story : Object.assign(past.stories[i], { step, stored, servers, roles });
@@ -1030,8 +1031,8 @@ function strips() {
 function drawStrips() {
   if (isDragging()) return drawPauses();
   if (past.lesson !== service.course.lesson || past.stories.length !== live().length) return;
-  const { clock, stories, at } = past, ticks = clock.phases.slice(1).map((p) => p.at / clock.length);
-  const now = Math.max(...stories.map((story, i) => clock.shown(i, story.end))) / clock.length; // the same on both boards
+  const { clock, stories, at, last } = past, ticks = clock.phases.slice(1).map((p) => p.at / clock.length);
+  const now = last / clock.length; // the same on both boards
   [...$("strips").children].forEach((canvas, i) => {
     canvas.hidden = !stories[i];
     if (canvas.hidden || !canvas.checkVisibility()) return;
@@ -1050,15 +1051,17 @@ for (const canvas of $("strips").children) canvas.onpointerdown = canvas.onpoint
   if (e.buttons !== 1) return;
   const share = shareAt(canvas, e);
   if (isDragging()) return drags(Math.round(share * SPAN / SECOND) - BEFORE);
-  if (past.clock) shows(past.clock.length * share);
+  looks(past.clock?.length * share);
 };
 for (const canvas of $("strips").children) canvas.onkeydown = (e) => {
   const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
   if (!by) return;
   e.preventDefault();
   if (isDragging()) return drags(pause() + by);
-  if (past.clock) shows((past.at ?? past.clock.length) + by * past.clock.length / 40);
+  looks((past.at ?? past.last) + by * past.clock?.length / 40);
 };
+// looks moves the hairline of the strips. Right of what was recorded is now.
+const looks = (at) => past.clock && shows(at < past.last ? at : null);
 
 // ---- Lesson 5: the reader drags the end of a pause ----
 
@@ -1207,7 +1210,7 @@ function leads(seconds) {
 function timeline() {
   const isPast = past.at !== null, slider = $("moment");
   $("time").classList.toggle("past", isPast);
-  slider.max = Math.round(past.clock?.length ?? 1000);
+  slider.max = Math.round(past.last || 1000);
   fill($("actions"), (past.clock?.phases ?? []).slice(1).map(({ at }) => make("option", { value: String(Math.round(at)) }))); // a tick each
   slider.value = isPast ? past.at : slider.max;
   $("now").hidden = !isPast;
@@ -1230,7 +1233,7 @@ function timeline() {
   for (const e of [slider, ...$("strips").children]) Object.assign(e, { ariaValueText: words, ariaValueMax: slider.max, ariaValueNow: slider.value });
 }
 
-$("moment").oninput = async (e) => { const { value, max } = e.target, share = value / max; if (past.at === null) await recall(); past.clock && shows(share * past.clock.length); };
+$("moment").oninput = async (e) => { const { value, max } = e.target, share = value / max; if (past.at === null) await recall(); past.clock && shows(share * past.last); };
 $("earlier").onclick = () => goes(-1);
 $("later").onclick = () => goes(1);
 for (const b of [$("now"), ...document.querySelectorAll(".again button")]) b.onclick = () => shows(null);
