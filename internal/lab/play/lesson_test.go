@@ -891,6 +891,19 @@ func TestThePauseIsDraggedInABrowser(t *testing.T) {
 	w.Until(`boards.every((b) => b.stage.story === b.story)`)
 	w.Until(`service.course.done === 1`)
 	w.done(1)
+	// Shortly before the session ends, step 5 has given up the lock, and the server still has its znode.
+	browser.Evaluate[any](w.Browser, `drags(4); null`)
+	w.Contains("#board1 .banners", "By its own clock, client 0 no longer relies on the lock.")
+	assert.NotContains(t, w.Text("#board0 .banners"), "clock")
+	said := `boards.map(({ stage }) => {
+		const found = [], { text } = stage;
+		stage.text = (words, x, y, fill) => words.includes("relies on it") && found.push(words, fill !== stage.color.bad);
+		stage.draw(stage.t, null);
+		stage.text = text;
+		return found.join();
+	})`
+	assert.Equal(t, []string{"", "no longer relies on it,true"}, browser.Evaluate[[]string](w.Browser, said))
+
 	w.Contains("#lesson", "It is in time: the session of client 0 has not ended.")
 	w.Contains("#log", "You: stop client 0 for 2 s.")
 	w.Contains("#lesson .guesses", "Step 5: you guessed accepted ✗ recorded for 8 s: refused, measured for 2 s: accepted")

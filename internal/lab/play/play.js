@@ -832,7 +832,7 @@ function list() {
       return what && b.is.rows[i]?.can.includes(what) ? [Object.assign(button({ do: what, client: String(i), ...on }, say(COMMANDS[what])), { className: "quick" + (isNext(what, i) ? " next" : ""), ariaLabel: clientAction(i, what) })] : [];
     };
     const tr = make("tr", { className: i === chosen ? "chosen" : "" }, make("th", { scope: "row" }, make("button", { type: "button", textContent: say(name) })),
-      ...live().map((b) => make("td", { className: isWrong(b, i) ? "bad" : look(b.state(i)) }, ...state(b, i), ...(same ? [] : press(b, { board: String(b.i) })))),
+      ...live().map((b) => make("td", { className: isWrong(b, i) ? "bad" : look(b.state(i), b.owns(i)) }, ...state(b, i), ...(same ? [] : press(b, { board: String(b.i) })))),
       make("td", {}, ...(same ? press(first, {}) : [])));
     tr.querySelector("button").dataset.choose = i;
     tr.querySelector("button").setAttribute("aria-pressed", i === chosen);
@@ -864,7 +864,7 @@ function state(b, i) {
 // isWrong reports whether a client only believes that it holds the lock.
 const isWrong = (b, i) => b.state(i) === "holds" && b.banners.some(({ wrong, clients }) => clients?.[0] === i && /^(has lost it: is not|holds it, and)/.test(wrong));
 
-const look = (is) => is === "holds" || is === "reads" ? "in" : trouble(is) ? "bad" : "";
+const look = (is, owns) => is === "holds" || is === "reads" ? "in" : trouble(is, owns) ? "bad" : "";
 
 function log() {
   // How a lesson's scene was set up would tell what the reader is asked to guess.
@@ -1143,7 +1143,9 @@ Board.prototype.pauseSays = function () {
   return [make("p", { className: isLost ? "" : "note" },
     make("span", { className: "whose" }, say(`Step ${this.is.step}: `, `第 ${this.is.step} 步：`)),
     ...(isLost ? [make("strong", {}, say("Client 1's value is lost. ", "客户端 1 写入的值丢失了。"))] : []),
-    say(sum))];
+    say(sum), ...(hasGivenUp ? [" ", say("By its own clock, client 0 no longer relies on the lock.", "客户端 0 按自己的时钟判断，已经不再依赖这把锁。")] : []))];
+  const { stage: { story: { clients: [holder], nodes } } } = this;
+  const hasGivenUp = stateAt(holder, this.paused).startsWith("told") && nodes.some((n) => n.owner === 0 && there(n, this.paused));
 };
 
 // answers says beside the guess about a pause whether it was right, and what was recorded of that pause.

@@ -33,8 +33,9 @@ const BRIEFLY = {
   "stopped, believes it holds": text("stopped, holds?", "已停住，持有？"),
   "cut off, believes it holds": text("disconnected, holds?", "断线，持有？"),
 };
-// While its znode exists, such a client still holds the lock.
-const STILL_HOLDS = { "stopped, believes it holds": text("stopped, holds", "已停住，仍持有"), "cut off, believes it holds": text("disconnected, holds", "断线，仍持有") };
+// While its znode exists, such a client still holds the lock, or has given it up by its own clock.
+const STILL_HOLDS = { "stopped, believes it holds": text("stopped, holds", "已停住，仍持有"), "cut off, believes it holds": text("disconnected, holds", "断线，仍持有"),
+  "told that it lost the lock": text("no longer relies on it", "不再依赖这把锁") };
 const stateName = (is, owns = false) => say((owns ? STILL_HOLDS[is] : null) ?? CLIENT_STATES[is] ?? text(is, is));
 const errorName = (err) => say(ERRORS[err] ?? text(`error ${err}`, `错误 ${err}`));
 
@@ -65,7 +66,7 @@ const stateAt = (client, t) => client.states.findLast((m) => m.at <= t)?.is ?? "
 // inside reports whether a client is between Lock and Unlock, as far as the client knows. trouble
 // reports whether something is wrong with it.
 const inside = (is) => is === "holds" || is === "reads" || is.endsWith("believes it holds");
-const trouble = (is) => /^(crashed|cut off|stopped|told|got)/.test(is);
+const trouble = (is, owns = false) => /^(crashed|cut off|stopped|told|got)/.test(is) && !(owns && is.startsWith("told"));
 
 // number returns the number at the end of a znode's name, with R or W before it in a shared queue.
 function number(node) {
@@ -513,7 +514,7 @@ class Stage {
     const owns = this.story.nodes.some((n) => n.owner === i && there(n, this.t)); // else it only believes that it holds the lock
     const since = c.states.findLast((m) => m.at <= this.t)?.at;
     const leaves = this.story.frames.some((f) => f.client === i && f.kind === REQUEST && f.op === 2 && f.from >= since && f.from <= this.t);
-    const bad = trouble(is) || holds && !owns && !leaves && !this.many && this.story.nodes.length > 0;
+    const bad = trouble(is, owns) || holds && !owns && !leaves && !this.many && this.story.nodes.length > 0;
     const size = this.many && (holds || awake) ? Math.max(3, this.dot) : this.dot;
     if (this.many && !holds && !awake && is === "idle") return;
     circle(ink, p, size);
