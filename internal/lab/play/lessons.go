@@ -353,6 +353,11 @@ var lessons = []lesson{
 				}
 				return n
 			},
+		}, {
+			Text: text("Your guess: who holds the lock then?",
+				"你猜：那时谁持有锁？"),
+			Of:   text("who holds the lock", "谁持有锁"),
+			Kind: guessNext, At: 1, Known: 1, measured: holder,
 		}},
 		Tasks: []task{
 			{Text: text("Let all of them ask for the lock, in the order of their numbers.",
@@ -364,11 +369,7 @@ var lessons = []lesson{
 				},
 				seen: func(b *side) lang.Text {
 					if b.isShared() {
-						return lang.Of("Clients 0, 1 and 2 read at the same time. Clients 4 and 5 also want to read, and wait: "+
-							"the writer is before them in the queue. "+
-							"If readers could overtake it, new ones could keep the writer waiting forever.",
-							"客户端 0、1、2 一起读。客户端 4、5 也只想读，却要等：队列里，写者排在它们前面。"+
-								"如果读者可以插队，新来的读者就可能让写者永远等下去。")
+						return text("Clients 0, 1 and 2 read at the same time.", "客户端 0、1、2 一起读。")
 					}
 					return lang.Of("Client 0 holds the lock alone: here readers wait for readers.",
 						"客户端 0 独占锁：在这里，读者也要等读者。")
@@ -383,8 +384,11 @@ var lessons = []lesson{
 				},
 				seen: func(b *side) lang.Text {
 					if b.isShared() {
-						return lang.Of("Clients 0, 1 and 2 have read at the same time. Now client 3, the writer, holds the lock alone.",
-							"客户端 0、1、2 已经一起读完。现在，写者（客户端 3）独占锁。")
+						return text("Client 3, the writer, holds the lock alone. Clients 4 and 5 only want to read, and still wait: "+
+							"the writer was before them in the queue. "+
+							"If readers could overtake it, new ones could keep the writer waiting forever.",
+							"写者（客户端 3）独占锁。客户端 4、5 只想读，却还要等：队列里，写者排在它们前面。"+
+								"如果读者可以插队，新来的读者就可能让写者永远等下去。")
 					}
 					return lang.Of("Client 0 has read. Now client 1 holds the lock, alone.",
 						"客户端 0 读过了。现在客户端 1 独自持有锁。")
