@@ -77,6 +77,7 @@ class Board {
   take(news, told) {
     const laid = news && "lock" in news;
     if (!news || laid) this.is = news;
+    const { since } = this.is?.counters ?? {}; // the last action
     this.root.hidden = !this.is;
     if (!news) return;
     if (laid) {
@@ -92,6 +93,7 @@ class Board {
     }
     Object.assign(this.is, news);
     if (laid) this.banners = [];
+    if (laid || this.is.counters.since !== since) Object.assign(this.story, { listed: [], notified: new Map() }); // since the last action
     if (news.banners) this.next = { told, banners: news.banners };
     const chapter = this.root.querySelector(".chapter");
     chapter.hidden = !this.is.step;
@@ -198,7 +200,10 @@ class Board {
       f.from = now;
     }
     Object.assign(f, { to: f.from + FLIGHT, arrived: told.to, lost: told.lost, err: told.err, names: told.names });
-    if (f.kind === NOTIFICATION && !f.lost) story.awake.push({ client: f.client, from: f.to, to: -1 });
+    if (f.kind === REPLY && f.op === 12 && !f.lost && learns()) story.listed = [f];
+    if (f.kind !== NOTIFICATION || f.lost) return;
+    story.awake.push({ client: f.client, from: f.to, to: -1 });
+    if (isCalm()) story.notified.set(f.client, f.to); // in other lessons the ring is that of the session
   }
 
   // wake ends the time in which a client is drawn as awake, because the client has looked again.

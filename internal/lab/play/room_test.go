@@ -114,6 +114,17 @@ func TestTheHerdIsDrawnInABrowser(t *testing.T) {
 	w.pressNext()
 	w.done(1)
 	w.hidesNothing("lesson 3, at its end")
+	ringed := browser.Evaluate[[]int](w.Browser, `boards.map(({ stage }) => {
+		const { ink, color } = stage;
+		let rings = 0;
+		ink.strokeStyle = color.notification;
+		const orange = ink.strokeStyle;
+		ink.stroke = () => { if (ink.strokeStyle === orange && ink.lineWidth === 3) rings++; };
+		stage.draw(performance.now(), null);
+		delete ink.stroke;
+		return rings;
+	})`)
+	assert.Equal(t, []int{10, 1}, ringed, "those that were notified are still marked")
 	w.press("#lesson [data-do=moment]")
 	w.Until(`Boolean(past.focus?.decides) && boards.every((b) => b.stage.story.past)`)
 	lines := browser.Evaluate[[][]string](w.Browser, `boards.map(({ stage }) => {

@@ -547,6 +547,12 @@ class Stage {
       this.text(role, p.x, p.y + size * 0.48, holds ? color.paper : of, this.tiny ? 9 : 12, isKnown ? "700" : "400");
     }
     if (!this.many) this.text(initial, p.x, p.y + (id || role ? -size * 0.25 : 1), holds ? color.paper : is === "idle" ? color.soft : color.ink, this.tiny ? 10 : this.small ? 12 : 14, "600");
+    if (this.story.notified?.get(i) <= this.t) { // since the last action
+      circle(ink, p, size + 8);
+      ink.strokeStyle = color.notification;
+      ink.lineWidth = 3;
+      ink.stroke();
+    }
     const believes = holds && bad && !trouble(is);
     const isMany = this.story.clients.length > 6; // there is no room for long names
     const awaken = isMany ? say("awake", "醒着") : say("waits, awake", "等待，醒着");
