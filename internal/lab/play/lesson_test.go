@@ -102,7 +102,9 @@ func TestTheLessonsInABrowser(t *testing.T) {
 	w.Until(`boards[0].is.counters.requests > service.course.counts[0].requests + 50`) // the clients still poll
 	fell := browser.Evaluate[int](w.Browser, `shown.filter((n, i) => n < shown[i - 1]).length`)
 	assert.Equal(t, 1, fell, "the count begins again at the kill, and then only grows")
-	w.Until(`boards[0].strip?.sessions.join() === "0"`)
+	w.Until(`boards[0].strip?.sessions.join() === "0" && boards[0].strip.over.join() === "0"`)
+	ticks := browser.Evaluate[[]int](w.Browser, `[1, 2, 3].map((i) => boards[0].strip.requests[i] ?? 0)`)
+	assert.Greater(t, slices.Min(ticks), 20, "what each waiter has asked is on the strip")
 	w.Contains("#lesson", fmt.Sprintf("sent %s requests", w.Text("#board0 [data-count=requests]")))
 	w.Until(`document.querySelectorAll("button.next").length === 1`) // nothing else is to be pressed
 	w.stepsPastThePolls()

@@ -53,8 +53,9 @@ class LiveStage extends Stage {
   // ring draws a client's session, unless the lesson is about something else.
   ring(...all) { if (!isCalm()) super.ring(...all); }
 
-  // over reports whether a frame is drawn over the znodes and the clients, as a held frame is.
-  over(f) { return this.story.past || f.to === Infinity; }
+  // over reports whether a frame is drawn over the znodes and the clients, as a held frame is. Where the wire is only
+  // slow, a reply must not cover a number.
+  over(f) { return this.story.past || f.to === Infinity && (f.kind !== REPLY || service.pace === "pause"); }
 
   // along returns how much of its way a frame has gone, from 0 to 1. A frame that is held on the wire
   // stops on the way.

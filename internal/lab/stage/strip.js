@@ -46,7 +46,7 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
   for (const tick of ticks) ink.fillRect(gutter + room * tick, 0, 1, height - STRIP.axis);
   const { end } = story, server = story.clients.length;
   const drawn = { now: px(end), belief: [], both: [], pauses: [], sessions: [], left: [], says: [], lost: [],
-    writes: [], tokens: [], bounces: [], seconds: [], breaks: breaks.map((share) => gutter + room * share) };
+    writes: [], tokens: [], bounces: [], seconds: [], requests: [], over: [], breaks: breaks.map((share) => gutter + room * share) };
 
   // The axis. A moment after the end, or in a time that is left out, has no place of its own.
   const last = Math.ceil((end - zero) / 1e6) + 12; // a strip may be longer than its story
@@ -66,10 +66,21 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
   story.clients.forEach((c, i) => {
     ink.fillStyle = color("line");
     ink.fillRect(gutter, py(i), room, 1);
+    ink.fillStyle = color("request"); // a tick for each request: a write is high
+    for (const f of story.frames.filter((f) => f.client === i && f.kind === REQUEST)) {
+      const high = WRITES.includes(f.op) ? band : band / 2;
+      drawn.requests[i] = (drawn.requests[i] ?? 0) + 1;
+      ink.fillRect(px(f.from), py(i) - high / 2, 1, high);
+    }
     for (const s of spans(c)) {
       if (inside(s.is)) {
         drawn.belief.push(i);
         box(s.from, s.to, i, color("holder"));
+      }
+      if (s.is === "waits") { // hollow
+        ink.strokeStyle = color("ink");
+        ink.lineWidth = 1;
+        ink.strokeRect(px(s.from) + 0.5, py(i) - 2.5, Math.max(1, px(s.to) - px(s.from) - 1), 5);
       }
       if (/^stopped/.test(s.is)) {
         drawn.pauses.push(i);
@@ -149,6 +160,15 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
     const middle = (px(from) + px(to)) / 2;
     if (px(to) - px(from) > 14) write(String(owner), middle, py(server), color("paper"), "700", "center");
   }
+  story.clients.forEach((c, i) => { // the end of a session, in the lanes of its client and of the server
+    if (!(c.over > 0 && c.over < end)) return;
+    drawn.over.push(i);
+    ink.fillStyle = color("bad");
+    for (const at of [i, server]) ink.fillRect(px(c.over) - 1, py(at) - lane / 2, 2, lane);
+    const isRoom = px(end) - px(c.over) >= 90 && c.states.at(-1).is === "crashed";
+    if (isRoom) write(say("session ends", "会话结束"), px(c.over) + 4, py(i), color("bad"));
+  });
+
 
   // The store: whose value it has. A refused write bounces off. The lane above it has the token of each write.
   if (story.stored) {
