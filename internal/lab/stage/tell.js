@@ -92,7 +92,7 @@ function verdict({ token, ok, late }) {
 }
 
 // storeSays names the client of a write and says how the store has answered.
-const storeSays = (w) => `${clientName(w.client)}${w.ok ? say(": ", "：") : " "}${w.ok && !w.late ? say("accepted", "被接受") : w.ok ? say("accepted, too late", "被接受，可是太晚了") : say("refused, too late", "被拒绝，太晚了")}`;
+const storeSays = (w) => `${clientName(w.client)}${say(": ", "：")}${w.ok && !w.late ? say("accepted", "被接受") : w.ok ? say("accepted, too late", "被接受，可是太晚了") : say("refused, too late", "被拒绝，太晚了")}`;
 
 function writeSentence(w) {
   if (!w.token) return say(`${clientName(w.client)} writes to the store: ${verdict(w)}.`, `${clientName(w.client)} 写入存储：${verdict(w)}。`);
