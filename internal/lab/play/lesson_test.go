@@ -642,6 +642,19 @@ func TestTheDecisiveMomentIsOnBothBoardsInABrowser(t *testing.T) {
 	w.pressNext()
 	w.done(1)
 	assert.Zero(t, browser.Evaluate[int](w.Browser, `vanished`))
+	// In step 4 no line leads from client 1 to its znode. In step 5 the client has found it, and the queue has its guid.
+	drawn := `boards.map(({ stage }) => {
+		const dashes = [], says = [], { ink, text } = stage, { setLineDash } = ink, { nodes } = stage.story;
+		ink.setLineDash = (all) => dashes.push(all.join());
+		stage.text = (words) => says.push(words);
+		stage.node(nodes.find((n) => n.owner === 1), nodes.findIndex((n) => n.owner === 1));
+		delete ink.setLineDash;
+		stage.draw(stage.t, null);
+		delete stage.text;
+		return [dashes.includes("4,3") ? "dashed" : "", ...says.filter((words) => ["mine", "no"].includes(words)).sort()].join(" ").trim();
+	})`
+	assert.Equal(t, []string{"dashed", "mine no"}, browser.Evaluate[[]string](w.Browser, drawn))
+	assert.Regexp(t, `^_c_[0-9a-f]{2}…-lock-`, w.Text("#board1 .ls li"))
 	w.press("#lesson [data-do=moment]")
 	w.Until(`Boolean(past.focus?.decides)`)
 	flying := `boards.map((b) => b.stage.flying().filter((f) => f.lost).length)`
@@ -714,8 +727,15 @@ func TestTheDecisiveMomentIsOnBothBoardsInABrowser(t *testing.T) {
 	w.done(1)
 	w.Contains("#lesson .guesses", "Step 5: clients that hold the lock: 1")
 	w.Contains("#lesson .guesses", "Step 6: clients that hold the lock: 3")
-	w.Contains("#lesson", "Clients 4 and 5 also want to read, and wait")
 	w.Until(`service.pace === "slow"`) // from here on each message can be seen
+	w.Contains("#lesson li.now", "who holds the lock then?")
+	assert.NotContains(t, w.Text("#lesson"), "the writer was before them", "the answer, before the guess")
+	browser.Evaluate[any](w.Browser, `notes(0, "1"); notes(1, "4"); null`)
+	w.pressNext()
+	w.done(2)
+	w.Contains("#lesson .guesses", "Step 5: you guessed client 1 ✓, measured: client 1")
+	w.Contains("#lesson .guesses", "Step 6: you guessed client 4 ✗, measured: client 3")
+	w.Contains("#lesson", "Clients 4 and 5 only want to read, and still wait: the writer was before them in the queue")
 }
 
 // A computer that is too busy lets a client lose its session. Then the lesson says so, and does not wait forever; from
@@ -730,14 +750,6 @@ func TestALessonNoticesALostSessionInABrowser(t *testing.T) {
 	require.NoError(t, holder.child.Stop()) // nobody has asked for it
 	w.Contains("#lesson .ways", "Client 0 has lost its session or the lock, although you have done nothing for that")
 	require.NoError(t, holder.child.Continue())
-	w.Contains("#lesson li.now", "who holds the lock then?")
-	assert.NotContains(t, w.Text("#lesson"), "the writer was before them", "the answer, before the guess")
-	browser.Evaluate[any](w.Browser, `notes(0, "1"); notes(1, "4"); null`)
-	w.pressNext()
-	w.done(2)
-	w.Contains("#lesson .guesses", "Step 5: you guessed client 1 ✓, measured: client 1")
-	w.Contains("#lesson .guesses", "Step 6: you guessed client 4 ✗, measured: client 3")
-	w.Contains("#lesson", "Clients 4 and 5 only want to read, and still wait: the writer was before them in the queue")
 	assert.False(t, browser.Evaluate[bool](w.Browser, `document.querySelector("#lesson li > button[data-do]") !== null`))
 	w.press("#lesson .ways button.next")
 	w.Until(`service.course.spoiled < 0`)
@@ -881,6 +893,19 @@ func TestThePauseIsDraggedInABrowser(t *testing.T) {
 	assert.False(t, browser.Evaluate[bool](w.Browser, `document.querySelector("#board1 .banners strong") !== null`))
 	assert.Equal(t, before, places(), "nothing moves, whatever is said")
 
+	// Shortly before the session ends, step 5 has given up the lock, and the server still has its znode.
+	browser.Evaluate[any](w.Browser, `drags(4); null`)
+	w.Contains("#board1 .banners", "By its own clock, client 0 no longer relies on the lock.")
+	assert.NotContains(t, w.Text("#board0 .banners"), "clock")
+	said := `boards.map(({ stage }) => {
+		const found = [], { text } = stage;
+		stage.text = (words, x, y, fill) => words.includes("relies on it") && found.push(words, fill !== stage.color.bad);
+		stage.draw(stage.t, null);
+		stage.text = text;
+		return found.join();
+	})`
+	assert.Equal(t, []string{"", "no longer relies on it,true"}, browser.Evaluate[[]string](w.Browser, said))
+
 	// The end of the pause is dragged in the picture, too: after two seconds the write is in time.
 	browser.Evaluate[any](w.Browser, `(() => {
 		const canvas = $("strips").children[1], box = canvas.getBoundingClientRect(), width = wide(canvas);
@@ -901,19 +926,6 @@ func TestThePauseIsDraggedInABrowser(t *testing.T) {
 	w.Until(`boards.every((b) => b.stage.story === b.story)`)
 	w.Until(`service.course.done === 1`)
 	w.done(1)
-	// Shortly before the session ends, step 5 has given up the lock, and the server still has its znode.
-	browser.Evaluate[any](w.Browser, `drags(4); null`)
-	w.Contains("#board1 .banners", "By its own clock, client 0 no longer relies on the lock.")
-	assert.NotContains(t, w.Text("#board0 .banners"), "clock")
-	said := `boards.map(({ stage }) => {
-		const found = [], { text } = stage;
-		stage.text = (words, x, y, fill) => words.includes("relies on it") && found.push(words, fill !== stage.color.bad);
-		stage.draw(stage.t, null);
-		stage.text = text;
-		return found.join();
-	})`
-	assert.Equal(t, []string{"", "no longer relies on it,true"}, browser.Evaluate[[]string](w.Browser, said))
-
 	w.Contains("#lesson", "It is in time: the session of client 0 has not ended.")
 	w.Contains("#log", "You: stop client 0 for 2 s.")
 	w.Contains("#lesson .guesses", "Step 5: you guessed accepted ✗ recorded for 8 s: refused, measured for 2 s: accepted")

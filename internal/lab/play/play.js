@@ -77,8 +77,8 @@ class Board {
   // an empty board.
   take(news, told) {
     const laid = news && "lock" in news;
-    if (!news || laid) this.is = news;
     const { since } = this.is?.counters ?? {}; // the last action
+    if (!news || laid) this.is = news;
     this.root.hidden = !this.is;
     if (!news) return;
     if (laid) {
@@ -93,8 +93,8 @@ class Board {
       this.stage.show(this.story, news.name, news.lesson);
     }
     Object.assign(this.is, news);
-    if (laid) this.banners = [];
     if (laid || this.is.counters.since !== since) Object.assign(this.story, { listed: [], notified: new Map() }); // since the last action
+    if (laid) this.banners = [];
     if (news.banners) this.next = { told, banners: news.banners };
     const chapter = this.root.querySelector(".chapter");
     chapter.hidden = !this.is.step;
@@ -284,11 +284,10 @@ class Board {
     const t = isPast ? stage.t : now; // the list is of the moment that is drawn
     const listed = isPast ? stage.story.nodes : [...this.nodes.values()];
     const isIn = (i) => inside(isPast ? i < 0 ? "idle" : stateAt(stage.story.clients[i], t) : this.state(i));
-    const place = (n) => n.name.match(/\d*$/)[0];
     const queue = listed.filter((n) => there(n, t)).sort((m, n) => place(m) - place(n) || m.from - n.from);
     const ls = root.querySelector(".ls"), lists = (most) => {
       const owner = (n) => n.owner < 0 ? say("of no client here", "不属于这里的任何人") : clientName(n.owner);
-      const item = (n) => make("li", { className: isIn(n.owner) ? "in" : "" }, brief(n.name), make("b", {}, ` ${owner(n)}`));
+      const item = (n) => make("li", { className: isIn(n.owner) ? "in" : "" }, brief(n.name, stage.isTagged ? 2 : 0), make("b", {}, ` ${owner(n)}`));
       const shown = queue.slice(0, most).map(item);
       if (!queue.length) shown.push(make("li", {}, say("empty", "空")));
       if (queue.length > most) shown.push(make("li", { className: "more" }, say(`and ${queue.length - most} more`, `还有 ${queue.length - most} 个`)));
@@ -1146,12 +1145,12 @@ const hasAnswer = () => hasGuessed() && paused >= pause() + TAIL;
 Board.prototype.pauseSays = function () {
   const [before, during, after] = recordedPause()[live().indexOf(this)].phases, { sum } = hasAnswer() ? after : paused >= pause() ? during : before;
   const isLost = sum === after.sum && this.stage.kept().value?.late; // as the store in the drawing
+  const { stage: { story: { clients: [holder], nodes } } } = this;
+  const hasGivenUp = stateAt(holder, this.paused).startsWith("told") && nodes.some((n) => n.owner === 0 && there(n, this.paused));
   return [make("p", { className: isLost ? "" : "note" },
     make("span", { className: "whose" }, say(`Step ${this.is.step}: `, `第 ${this.is.step} 步：`)),
     ...(isLost ? [make("strong", {}, say("Client 1's value is lost. ", "客户端 1 写入的值丢失了。"))] : []),
     say(sum), ...(hasGivenUp ? [" ", say("By its own clock, client 0 no longer relies on the lock.", "客户端 0 按自己的时钟判断，已经不再依赖这把锁。")] : []))];
-  const { stage: { story: { clients: [holder], nodes } } } = this;
-  const hasGivenUp = stateAt(holder, this.paused).startsWith("told") && nodes.some((n) => n.owner === 0 && there(n, this.paused));
 };
 
 // answers says beside the guess about a pause whether it was right, and what was recorded of that pause.

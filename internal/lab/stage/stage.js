@@ -75,6 +75,9 @@ function number(node) {
   return (node.name.includes("__READ__") ? "R" : node.name.includes("__WRIT__") ? "W" : "") + Number(digits);
 }
 
+// place returns a znode's number, which is its place in the queue.
+const place = (n) => Number(n.name.match(/\d*$/)[0]);
+
 // tag returns the first two letters of the guid that a client has put into a znode's name, or "".
 const tag = (node) => node?.name.match(/_c_([0-9a-f]{2})/)?.[1] ?? "";
 
@@ -216,7 +219,8 @@ class Stage {
     for (const f of flying) if (this.over(f)) this.frame(f, focus);
     for (const f of flying) this.nameFrame(f, focus);
     for (const f of flying) if (f.kind === NOTIFICATION && this.over(f)) this.frame(f, focus); // over the names
-    if (this.isTagged) for (const f of flying) if (f.kind === REPLY && f.op === 12 && !f.lost) this.search(f.client);
+    const lists = flying.filter((f) => f.kind === REPLY && f.op === 12 && !f.lost);
+    if (this.isTagged) for (const f of lists.length || this.tiny ? lists : story.listed?.filter((f) => f.to <= t) ?? []) this.search(f.client);
   }
 
   // nameFrame writes a frame's name beside it if there is room. In a burst it writes each name
@@ -235,14 +239,22 @@ class Stage {
 
   // search draws how a client that has got a list compares each name with its guid.
   search(i) {
-    const mine = this.tagOf(i), { ink, color } = this, h = this.chip().h;
-    if (mine) this.story.nodes.forEach((n, j) => {
+    const { color } = this;
+    if (this.tagOf(i)) this.story.nodes.forEach((n, j) => {
       if (!there(n, this.t)) return;
-      const { x, y } = this.nodeAt(j), is = n.owner === i; // two letters of two guids may be equal
-      ink.fillStyle = color.paper;
-      ink.fillRect(x - 18, y + h / 2 + 2, 36, 15 * this.scale);
-      this.text(is ? say("mine", "我的") : say("no", "不是"), x, y + h / 2 + 10 * this.scale, is ? color.holder : color.ink, 12, "700");
+      const is = n.owner === i; // two letters of two guids may be equal
+      this.below(this.nodeAt(j), is ? say("mine", "我的") : say("no", "不是"), is ? color.holder : color.ink);
     });
+  }
+
+  // below writes a word below a znode.
+  below({ x, y }, word, fill) {
+    const { ink, color, scale } = this, bottom = y + this.chip().h / 2;
+    ink.font = `700 ${12 * scale}px system-ui, "DejaVu Sans", sans-serif`;
+    const w = ink.measureText(word).width + 6;
+    ink.fillStyle = color.paper;
+    ink.fillRect(x - w / 2, bottom + 2, w, 15 * scale);
+    this.text(word, x, bottom + 10 * scale, fill, 12, "700");
   }
 
   // left returns how much of a client's session is left, from 1 to 0. The session ends when the
@@ -484,9 +496,11 @@ class Stage {
     const of = this.story.clients[n.owner]; // undefined if the owner is not shown
     const p = this.nodeAt(i), owner = of ? this.clientAt(n.owner) : this.middle;
     const held = of && inside(stateAt(of, this.t)) && !this.story.nodes.some((m, j) => j < i && m.owner === n.owner && there(m, this.t));
+    const isOrphan = of && stateAt(of, this.t) === "got an error"; // its owner does not know it: no line
+    const blocks = isOrphan && !this.story.nodes.some((m) => there(m, this.t) && place(m) < place(n));
     ink.strokeStyle = held ? color.holder : color.line;
     ink.lineWidth = this.many ? 0.5 : held ? 2.5 : 1.2;
-    if (!this.many || held) line(ink, n.slot < 0 ? toward(this.middle, owner, this.radius.hub) : p, owner); // its owner
+    if ((!this.many || held) && !isOrphan) line(ink, n.slot < 0 ? toward(this.middle, owner, this.radius.hub) : p, owner); // its owner
     if (this.many) {
       ink.fillStyle = held ? color.holder : color.soft;
       circle(ink, p, held ? 4 : this.dot);
@@ -497,14 +511,17 @@ class Stage {
     const { w: narrow, h } = this.chip(), w = n.slot < 0 ? Math.max(28, narrow) : narrow;
     ink.beginPath();
     ink.roundRect(p.x - w / 2, p.y - h / 2, w, h, 4);
-    ink.fillStyle = held ? color.holder : color.paper;
+    ink.fillStyle = held ? color.holder : blocks ? color.bad : color.paper;
     ink.fill();
-    ink.strokeStyle = held ? color.holder : color.ink;
-    ink.lineWidth = 1.5;
+    ink.strokeStyle = held ? color.holder : isOrphan ? color.bad : color.ink;
+    ink.lineWidth = isOrphan ? 2 : 1.5;
+    if (isOrphan) ink.setLineDash([4, 3]);
     ink.stroke();
+    ink.setLineDash([]);
+    if (blocks && !this.tiny) this.below(p, say("blocks", "挡住"), color.bad);
     const words = number(n) + (this.isTagged && tag(n) ? "·" + tag(n) : "");
     const large = this.small ? 12 : 14, size = !this.tiny ? large : this.isTagged ? 13 : 9;
-    if (!this.isCrowd) this.text(words, p.x, p.y + 1, held ? color.paper : color.ink, size, "600");
+    if (!this.isCrowd) this.text(words, p.x, p.y + 1, held || blocks ? color.paper : color.ink, size, "600");
   }
 
   client(c, i, awake) {
@@ -530,6 +547,12 @@ class Stage {
       ink.lineWidth = 1.5;
       ink.stroke();
     }
+    if (this.story.notified?.get(i) <= this.t) { // since the last action
+      circle(ink, p, size + 8);
+      ink.strokeStyle = color.notification;
+      ink.lineWidth = 3;
+      ink.stroke();
+    }
     this.ring(c, p, size, /^(crashed|stopped|cut off)/.test(is));
     const short = c.name.en.replace(/^client /, ""), initial = short.length > 2 ? short[0].toUpperCase() + (short.match(/\d/) ?? "") : short;
     const isDead = is === "crashed";
@@ -547,12 +570,6 @@ class Stage {
       this.text(role, p.x, p.y + size * 0.48, holds ? color.paper : of, this.tiny ? 9 : 12, isKnown ? "700" : "400");
     }
     if (!this.many) this.text(initial, p.x, p.y + (id || role ? -size * 0.25 : 1), holds ? color.paper : is === "idle" ? color.soft : color.ink, this.tiny ? 10 : this.small ? 12 : 14, "600");
-    if (this.story.notified?.get(i) <= this.t) { // since the last action
-      circle(ink, p, size + 8);
-      ink.strokeStyle = color.notification;
-      ink.lineWidth = 3;
-      ink.stroke();
-    }
     const believes = holds && bad && !trouble(is);
     const isMany = this.story.clients.length > 6; // there is no room for long names
     const awaken = isMany ? say("awake", "醒着") : say("waits, awake", "等待，醒着");

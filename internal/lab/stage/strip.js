@@ -146,7 +146,6 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
 
   // What the server says: the client whose znode is the first.
   write(named(say("server says", "服务器认为"), say("server", "服务器")), 4, py(server), color("ink"));
-  const place = (n) => n.name.match(/\d+$/)?.[0] ?? 0;
   const queue = (t) => story.nodes.filter((n) => there(n, t)).sort((m, n) => place(m) - place(n));
   const first = (t) => queue(t)[0]?.owner ?? -1;
   const changes = [...new Set(story.nodes.flatMap((n) => [n.from, n.to]).filter((t) => t >= 0))].sort((a, b) => a - b);
@@ -160,6 +159,7 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
     const middle = (px(from) + px(to)) / 2;
     if (px(to) - px(from) > 14) write(String(owner), middle, py(server), color("paper"), "700", "center");
   }
+
   story.clients.forEach((c, i) => { // the end of a session, in the lanes of its client and of the server
     if (!(c.over > 0 && c.over < end)) return;
     drawn.over.push(i);
@@ -168,7 +168,6 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
     const isRoom = px(end) - px(c.over) >= 90 && c.states.at(-1).is === "crashed";
     if (isRoom) write(say("session ends", "会话结束"), px(c.over) + 4, py(i), color("bad"));
   });
-
 
   // The store: whose value it has. A refused write bounces off. The lane above it has the token of each write.
   if (story.stored) {

@@ -64,8 +64,8 @@ function tell(e) {
   return brief((name && sentence.startsWith(name) ? sentence : capital(sentence)).replace(/客户端 (?=[\u4e00-\u9fff])/g, "客户端"));
 }
 
-// brief shortens the names of znodes in a text. It keeps the part in which they differ.
-const brief = (words) => words.replace(/_c_[0-9a-f]+-/g, "_c_…-").replace(/([-_])0{6,}(?=\d)/g, "$1…");
+// brief shortens the names of znodes in a text. It keeps the part in which they differ, and so much of a guid as is drawn.
+const brief = (words, guid = 0) => words.replace(/_c_([0-9a-f]+)-/g, (_, id) => `_c_${id.slice(0, guid)}…-`).replace(/([-_])0{6,}(?=\d)/g, "$1…");
 
 // deed says what has arrived at one or several clients. The verb is in the past tense, in which it
 // has the same form for one client and for several.
