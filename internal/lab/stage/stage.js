@@ -574,6 +574,7 @@ class Stage {
     const isMany = this.story.clients.length > 6; // there is no room for long names
     const awaken = isMany ? say("awake", "醒着") : say("waits, awake", "等待，醒着");
     let words = believes ? say("believes it holds", "以为自己持有") : awake && !holds ? awaken : is === "idle" ? "" : BRIEFLY[is] && !(owns && STILL_HOLDS[is]) && (this.tiny || this.story.clients.length > 3) ? say(BRIEFLY[is]) : stateName(is, owns);
+    if (this.tiny && owns && is.startsWith("told")) words = say("gave it up", "不再依赖");
     if (isMany && is === "waits" && !awake) words = ""; // nearly all of them wait
     if (short.length > 2) words = say(c.name) + (words && ", " + words);
     if (!words) return;
