@@ -219,7 +219,7 @@ class Board {
     if (past.at === null && !isDragging()) this.stage.story = story;
     story.frames = story.frames.filter((f) => now < f.to);
     if (this.stage.story.past) {
-      const isFocus = past.focus?.story === this.stage.story && !past.focus.best;
+      const isFocus = past.focus?.story === this.stage.story && !past.focus.best && !(past.focus.all?.length > 1);
       this.stage.draw(isDragging() ? this.paused : this.recorded(), isFocus ? past.focus.frame : null);
       return past.focus?.rest > 0;
     }
@@ -967,14 +967,26 @@ async function recall() {
   }
   past.clock = clock(past.stories, isEven, SPAN / 1000);
   past.last = Math.max(...past.stories.map((s, i) => past.clock.shown(i, s.end)));
-  past.moments = past.stories.flatMap((story, i) => {
+  past.moments = together(past.stories.flatMap((story, i) => {
     const place = ({ frame, write, event }) => past.clock.shown(i, event ? event.from + 1e4 : ((frame ?? write).from + (frame ?? write).to) / 2);
     const polls = /^[12]$/.test(live()[i].is.step), frames = polls ? unlikeBefore(story.frames) : story.frames;
     const all = [...frames.map((frame) => ({ frame })), ...story.writes.map((write) => ({ write })), ...(polls ? changes(story) : []).map((event) => ({ event }))];
     return all.filter(({ frame, write, event }) => (frame ?? write ?? event).from >= story.phases[0].at).map((m) => ({ ...m, story, at: place(m) }));
-  }).sort((a, b) => a.at - b.at);
+  }).sort((a, b) => a.at - b.at));
   past.of = of;
   past.lesson = course.lesson;
+}
+
+// together makes one moment of the notifications that are on their way at the same time.
+function together(moments) {
+  const merged = [];
+  for (const m of moments) {
+    const first = merged.findLast((o) => o.story === m.story && o.frame?.kind === NOTIFICATION);
+    const isSame = m.frame?.kind === NOTIFICATION && first?.frame.op === m.frame.op && there(first.frame, m.frame.from);
+    if (isSame) first.all.push(m.frame);
+    else merged.push(m.frame ? { ...m, all: [m.frame] } : m);
+  }
+  return merged;
 }
 
 // unlikeBefore leaves out what a client that polls asks and hears once more.
@@ -1177,7 +1189,7 @@ async function goes(by) {
   if (past.at === null) await recall(); // once a past moment is shown, later frames are not added
   const { moments, focus, clock } = past, at = past.at ?? clock?.length;
   if (!moments.length) return;
-  let i = focus ? moments.findIndex((m) => m.frame === focus.frame && m.write === focus.write && m.event === focus.event) + by : by > 0 ? moments.findIndex((m) => m.at > at) : moments.findLastIndex((m) => m.at < at);
+  let i = focus ? moments.findIndex((m) => (m.all?.includes(focus.frame) ?? !focus.frame) && m.write === focus.write && m.event === focus.event) + by : by > 0 ? moments.findIndex((m) => m.at > at) : moments.findLastIndex((m) => m.at < at);
   if (i < 0 && by > 0 || i >= moments.length) return shows(null);
   i = Math.max(0, i);
   shows(moments[i].at, moments[i]);

@@ -151,6 +151,9 @@ func TestTheHerdIsDrawnInABrowser(t *testing.T) {
 	})()`)
 	assert.Equal(t, strings.Repeat("!", 10), last, "the signs of the ten notifications are over every name")
 
+	w.press("#later")
+	w.Until(`past.at === null || !past.focus.decides`)
+	assert.NotContains(t, w.Text("#when"), "left: The server notifies client ", "the ten notifications on the left are one event")
 	browser.Evaluate[any](w.Browser, `shows(null); null`)
 	w.press("[data-do=instead]")
 	w.press(".herd-guess button:not(.herd-reveal)")
