@@ -548,7 +548,7 @@ class Stage {
       ink.stroke();
     }
     if (this.story.notified?.get(i) <= this.t) { // since the last action
-      circle(ink, p, size + 8);
+      circle(ink, p, size + (this.tiny ? 6 : 8));
       ink.strokeStyle = color.notification;
       ink.lineWidth = 3;
       ink.stroke();
