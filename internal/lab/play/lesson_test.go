@@ -784,6 +784,8 @@ func TestALessonScrollsOnAPhoneInABrowser(t *testing.T) {
 		assert.True(t, w.inSight("#board0 canvas"), "lesson %d", n)
 		assert.True(t, w.inSight("#lesson li.now > button[data-do]"), "lesson %d", n)
 	}
+	browser.Evaluate[any](w.Browser, `drags(7); render(); document.querySelector("#lesson button.unknown").click(); null`)
+	w.Until(`scrollY === 0`) // after the guess about the pause, it is dragged on
 }
 
 // stripsAreRead checks that no text of the strips is small, cut, or over another, and that a token is in a lane of

@@ -774,6 +774,7 @@ document.addEventListener("click", (e) => e.target.closest("button.final") && se
 function settlesGuess() {
   guessedAt = pause();
   $("until").focus({ preventScroll: true });
+  scrollTo(0, 0); // on a phone, to the strips
   render();
 }
 
