@@ -217,6 +217,7 @@ class Stage {
     if (this.foot) this.drawStore();
     this.labelled = [];
     for (const f of flying) if (this.over(f)) this.frame(f, focus);
+    if (!this.many) for (const { is: { x, y } } of flying) this.taken.push({ x: x - 8, y: y - 8, w: 16, h: 16 });
     for (const f of flying) this.nameFrame(f, focus);
     for (const f of flying) if (f.kind === NOTIFICATION && this.over(f)) this.frame(f, focus); // over the names
     const lists = flying.filter((f) => f.kind === REPLY && f.op === 12 && !f.lost);
