@@ -204,14 +204,14 @@ func planOnce(ctx context.Context, lock *reentrant.Lock, db *sql.DB) error {
 
 	var orders []int
 	err = inTransaction(work, db, hold.Token(), func(tx *sql.Tx) (err error) {
-		orders, err = unplannedOrders(work, tx)
+		orders, err = ordersToPlan(work, tx)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	if len(orders) == 0 {
-		return nil // tomorrow's plan exists
+		return nil // nothing to plan, or tomorrow's plan exists
 	}
 	plan, err := planTrucks(work, orders) // twenty minutes, in no transaction
 	if err != nil {
@@ -248,7 +248,7 @@ func inTransaction(ctx context.Context, db *sql.DB, token int64, do func(*sql.Tx
 	return tx.Commit()
 }
 
-func unplannedOrders(ctx context.Context, tx *sql.Tx) (ids []int, err error) {
+func ordersToPlan(ctx context.Context, tx *sql.Tx) (ids []int, err error) {
 	rows, err := tx.QueryContext(ctx, `SELECT id FROM orders WHERE state = 'open'
 		AND NOT EXISTS (SELECT 1 FROM plans WHERE trucks <> 'none') ORDER BY id`)
 	if err != nil {
