@@ -26,3 +26,5 @@ echo "Testing. 正在测试。"
 out/bin/zk with go test -vet=off ./step03_children_watch ./step04_predecessor_watch
 out/bin/exercise hint multilock >/dev/null # only tried; not of step 3, because each hint is given once
 echo "Ready. 准备好了。Language: ${ZKLOCK_LANG:-en}"
+echo "Type this now, and first in each new terminal. 现在输入下面这一行；以后每新开一个终端，都先输入这一行："
+echo ". ~/kit/env.sh && cd ~/kit/zklock"

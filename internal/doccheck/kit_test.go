@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -83,5 +84,46 @@ func TestFetchHasTheArchivesThatReadyCopies(t *testing.T) {
 		address, err := os.ReadFile(filepath.Join(kit, name))
 		assert.NoError(t, err)
 		assert.Contains(t, string(address), piece, name)
+	}
+}
+
+// The last line that ready.sh prints is what a learner types next: it leads to the commands of the class, and the
+// sheet has it too. The archives of this stick hold only what ready.sh looks for; its go builds nothing.
+func TestReadySaysWhatToTypeNext(t *testing.T) {
+	stick, home := filepath.Join(t.TempDir(), "kit"), t.TempDir()
+	for name, text := range map[string]string{
+		"book/index.html": "", "zklock/out/bin/zk": "#!/bin/sh\n", "zklock/out/bin/exercise": "#!/bin/sh\n",
+		"download/cache": "", "apache-zookeeper-3-bin/conf": "",
+		"go/bin/go": "#!/bin/sh\n", "jdk-17-jre/release": "",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(stick, name)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(stick, name), []byte(text), 0o700))
+	}
+	for name, folder := range map[string]string{
+		"zklock": "zklock", "modules": "download", "zookeeper": "apache-zookeeper-3-bin",
+		"go-" + runtime.GOOS + "-" + runtime.GOARCH: "go", "jre-" + runtime.GOOS + "-" + runtime.GOARCH: "jdk-17-jre",
+	} {
+		archive := filepath.Join(stick, name+".tar.gz")
+		require.NoError(t, exec.CommandContext(t.Context(), "tar", "czf", archive, "-C", stick, folder).Run())
+	}
+	for _, script := range []string{"ready.sh", "env.sh"} {
+		text, err := os.ReadFile(filepath.Join(root, "docs/kit", script))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(stick, script), text, 0o600))
+	}
+	typed := func(words ...string) string {
+		command := exec.CommandContext(t.Context(), "bash", words...)
+		command.Env = append(os.Environ(), "HOME="+home)
+		said, err := command.CombinedOutput()
+		require.NoError(t, err, "%s", said)
+		return strings.TrimSpace(string(said))
+	}
+	said := strings.Split(typed(filepath.Join(stick, "ready.sh")), "\n")
+	next := said[len(said)-1]
+	assert.Equal(t, home+"/kit/zklock "+home+"/kit/go/bin/go", typed("-c", next+` && echo "$PWD $(command -v go)"`))
+	for _, sheet := range []string{"docs/workshop_sheet.md", "docs/workshop_sheet.zh-CN.md"} {
+		text, err := os.ReadFile(filepath.Join(root, sheet))
+		require.NoError(t, err)
+		assert.Contains(t, string(text), "`"+next+"`", sheet)
 	}
 }
