@@ -1216,6 +1216,29 @@ func TestWhatIsDrawnIsSoInABrowser(t *testing.T) {
 	assert.Greater(t, seen.Lines, 10)
 	assert.Empty(t, seen.Wrong)
 
+	// A client is said to watch a znode only if it does.
+	said := browser.Evaluate[struct{ Watches, Looks, Wrong []string }](b, `(() => {
+		const said = { Watches: [], Looks: [], Wrong: [] };
+		for (const [key, g] of Object.entries(games)) {
+			game = g;
+			g.data.points.forEach((_, point) => {
+				for (const m of g.moves(point).filter((m) => m.deed === "pass")) {
+					const text = described(m), isTold = m.came.some(([, kind]) => kind === "notification");
+					const isSet = g.stand(m.to, m.client).watches.includes(m.on);
+					if (text.includes("watches") && !isSet && !isTold) said.Wrong.push(key + ": " + text);
+					if (text.includes("watches")) said.Watches.push(text);
+					if (text.includes("still exists")) said.Looks.push(text);
+				}
+			});
+		}
+		return said;
+	})()`)
+	assert.Empty(t, said.Wrong)
+	assert.Greater(t, len(said.Watches), 10)
+	assert.Contains(t, said.Looks, "0 still exists.")
+	assert.Contains(t, said.Looks, "A has read the queue: its 0 is the first; A checks that it still exists.")
+	browser.Evaluate[any](b, `void enter("4")`)
+
 	// On the small board the wire leaves room for the request.
 	browser.Evaluate[any](b, `show()`)
 	covered := browser.Evaluate[int](b, `[...at("second").querySelectorAll(".wait")].filter((t) => {

@@ -104,8 +104,9 @@ function described(m) {
       const isNew = game.stand(m.to, client).expired;
       said.push(say(`${who} learns: ${n} does not exist`, `${who} 得知：${n} 不存在`) + (isNew ? say(` (${who} has a new session, so the server answers)`, `（${who} 有了新会话，所以服务器照样答复）`) : ""));
     } else if (kind === "reply") {
+      const looked = m.sets ? say(`${who} watches ${n}`, `${who} 监听 ${n}`) : say(`${n} still exists`, `${n} 还在`);
       const s = { create: say(`${who}'s znode is ${n}`, `${who} 的节点是 ${n}`), getChildren: readBy(client, m.to),
-        getData: say(`${who} watches ${n}`, `${who} 监听 ${n}`), exists: say(`${who} has looked at ${n}`, `${who} 查看了 ${n}`), delete: say(`${n} is deleted`, `${n} 已删除`),
+        getData: looked, exists: looked, delete: say(`${n} is deleted`, `${n} 已删除`),
         sync: say(`${who}'s server is up to date; now ${who} can look for its own znode`, `${who} 的服务器已经同步；现在 ${who} 可以找自己的节点了`) }[op];
       if (s) said.push(s);
     }
@@ -118,8 +119,9 @@ function readBy(client, point) {
   const who = nameOf(client), zs = game.znodes(point), k = zs.findIndex((z) => z.owner === client);
   const own = k >= 0 && number(zs[k].name), before = k > 0 && number(zs[k - 1].name);
   if (k < 0) return say(`${who} has read the queue`, `${who} 读到了队列`);
+  const checks = k || game.stand(point, client).on !== zs[k].name ? "" : say(`; ${who} checks that it still exists`, `；${who} 再查一次它还在不在`);
   return k ? say(`${who} has read the queue: ${before} is before its ${own}`, `${who} 读到了队列：${before} 排在自己的 ${own} 前面`)
-    : say(`${who} has read the queue: its ${own} is the first`, `${who} 读到了队列：自己的 ${own} 排在最前`);
+    : say(`${who} has read the queue: its ${own} is the first`, `${who} 读到了队列：自己的 ${own} 排在最前`) + checks;
 }
 // endsWith lists the znodes of a client that the server deletes with its session.
 function endsWith(m) {
