@@ -1026,6 +1026,8 @@ func TestNothingPushesTheBoardInABrowser(t *testing.T) {
 		b := opens(t, language, "", 1366, 768)
 		top := func() float64 { return browser.Evaluate[float64](b, `at("board").getBoundingClientRect().top`) }
 		before := top()
+		lines := browser.Evaluate[int](b, `Math.round(at("asks").offsetHeight / parseFloat(getComputedStyle(at("asks")).lineHeight))`)
+		assert.Equal(t, 2, lines, "lines of the first question, and of why it matters")
 		wide := browser.Evaluate[float64](b, `at("board").clientWidth`)
 		for _, l := range hunts {
 			browser.Evaluate[any](b, fmt.Sprintf(
@@ -1385,11 +1387,11 @@ func TestTheTermsInABrowser(t *testing.T) {
 		terms := func() int {
 			return browser.Evaluate[int](b, `[...document.querySelectorAll("#terms dt")].filter((e) => e.checkVisibility()).length`)
 		}
-		assert.Equal(t, 1, terms(), "znode, in %s", language)
+		assert.Equal(t, 4, terms(), "client, lock, recipe, znode, in %s", language)
 		press(b, "client-0")
-		assert.Equal(t, 2, terms(), "and session, in %s", language)
+		assert.Equal(t, 5, terms(), "and session, in %s", language)
 		browser.Evaluate[any](b, `void enter("W23")`)
-		assert.Equal(t, 3, terms(), "and Lock returns, in %s", language)
+		assert.Equal(t, 3, terms(), "znode, session, and Lock, in %s", language)
 		for _, path := range []string{"4/ApApBpBp", "5/Al", "W19/ApApBpBlBp", "5.5/ApApBpAxBp"} {
 			browser.Evaluate[any](b, fmt.Sprintf(`void (([key, code]) => { enter(key); path = spelled(code); played = path.length; show(); })(%q.split("/"))`, path))
 		}
@@ -1401,6 +1403,6 @@ func TestTheTermsInABrowser(t *testing.T) {
 			played = path.length;
 			show();
 		})())`)
-		assert.Equal(t, browser.Evaluate[int](b, `document.querySelectorAll("#terms dt").length`), terms(), "all, in %s", language)
+		assert.Equal(t, browser.Evaluate[int](b, `document.querySelectorAll("#terms [data-when]").length`), terms(), "all, in %s", language)
 	}
 }

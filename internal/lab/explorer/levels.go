@@ -17,9 +17,9 @@ var (
 var hunts = []Level{
 	{
 		Key: "4", Title: recipe, Coins: 1, Beside: "5", Other: repaired,
-		Asks: text("Two clients want one lock, by ZooKeeper's recipe. You choose which request arrives next, "+
+		Asks: text("If programs A and B both hold the lock, both ship order 17. You choose what arrives next, "+
 			"and may make one thing go wrong. Can you make both hold the lock?",
-			"两个客户端想要同一把锁，都照 ZooKeeper 的官方做法去拿。下一个送达哪个请求，由你选择；"+
+			"程序 A 和 B 要是同时持有锁，17 号订单就会发两次货。下一个送达哪个请求，由你选择；"+
 				"你还可以让一件事出错。你能让它们同时持有锁吗？"),
 		Learn: text("The server ended {X}'s session and deleted its znode. {X} sees only silence. "+
 			"The repair: without a connection, a client does not hold the lock.",

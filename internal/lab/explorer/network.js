@@ -552,11 +552,12 @@ function orphan(end) {
   return why + (isWaited ? say(`, and ${other} waits for it.`, `，而 ${other} 在等它。`) : say(".", "。")) + repair;
 }
 
-// showTerms explains each word of the page from where it first stands on it.
+// showTerms explains each word of the page from where it first stands on it, and the first three in the first level.
 function showTerms() {
   const read = ["asks", "board", "says", "second", "all", "finale"].map((id) => at(id)).filter((e) => !e.hidden).map((e) => e.textContent).join(" ");
   for (const term of document.querySelectorAll("#terms div")) {
-    if (new RegExp(term.dataset[reader === "zh" ? "whenZh" : "when"]).test(read)) term.hidden = false;
+    if (!term.dataset.when) term.hidden = level !== data.levels[0];
+    else if (new RegExp(term.dataset[reader === "zh" ? "whenZh" : "when"]).test(read)) term.hidden = false;
   }
 }
 
