@@ -1392,6 +1392,8 @@ func TestTheTermsInABrowser(t *testing.T) {
 		assert.Equal(t, 5, terms(), "and session, in %s", language)
 		browser.Evaluate[any](b, `void enter("W23")`)
 		assert.Equal(t, 3, terms(), "znode, session, and Lock, in %s", language)
+		assert.Equal(t, "Lock", browser.Evaluate[string](b, `[...document.querySelectorAll("#terms dt")]
+			.filter((e) => e.checkVisibility()).at(-1).textContent`))
 		for _, path := range []string{"4/ApApBpBp", "5/Al", "W19/ApApBpBlBp", "5.5/ApApBpAxBp"} {
 			browser.Evaluate[any](b, fmt.Sprintf(`void (([key, code]) => { enter(key); path = spelled(code); played = path.length; show(); })(%q.split("/"))`, path))
 		}

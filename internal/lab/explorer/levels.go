@@ -39,9 +39,9 @@ var hunts = []Level{
 	{
 		Key: "W23", Title: text("a blog's lock", "博客里的锁"), Coins: 1, Beside: "4", Other: recipe,
 		Asks: text("Can you make both hold it, where the recipe, on the right, would not? "+
-			"One difference: what Lock returns to a client that waited. From a blog (lenshood, 2020).",
+			"One difference: what a client's call, Lock, answers after a wait. From a blog (lenshood, 2020).",
 			"你能让两个客户端同时持有它，而旁边的官方做法不会这样吗？"+
-				"只有一处不同：客户端等待之后，Lock 返回什么。出自一篇博客（lenshood，2020 年）。"),
+				"只有一处不同：客户端调用 Lock，等待之后得到什么。出自一篇博客（lenshood，2020 年）。"),
 		Learn: text("{X} gave up and deleted its znode, but its Lock returned without an error: "+
 			"{X} believes that it holds the lock. The repair: return the error, as the recipe, beside it, does.",
 			"{X} 放弃等待，删掉了自己的节点，但 Lock 返回时没有报错，于是 {X} 以为自己持有锁。修法：像旁边的官方做法那样，返回错误。"),
