@@ -659,11 +659,15 @@ func TestTheWayOnAfterAWinInABrowser(t *testing.T) {
 // What to press after an end is on the screen of a small laptop, where it was before. The next lock comes last.
 func TestTheButtonsAtAnEndInABrowser(t *testing.T) {
 	t.Parallel()
-	for _, height := range []int{641, 768} {
+	for _, height := range []int{641, 650, 768} {
 		b := opens(t, "en", "#4", 1366, height)
 		place := func() []float64 {
 			return browser.Evaluate[[]float64](b, `(({ x, y }) => [x, y + scrollY])(at("undo").getBoundingClientRect())`)
 		}
+		seen := browser.Evaluate[[]bool](b, `[document.documentElement.scrollHeight <= innerHeight,
+			at("second").clientHeight / at("second").viewBox.baseVal.height <
+				1.01 * at("board").clientHeight / at("board").viewBox.baseVal.height]`)
+		assert.Equal(t, []bool{true, true}, seen, "nothing to scroll, and the copy no larger than the board, at %d", height)
 		before := place()
 		for _, path := range []struct{ key, choices string }{
 			{"4", "ApApBpAxBp"}, {"4", "AlBpBpBp"}, {"W23", "ApApBpBgBpBpBp"}, {"W19", "ApAxApBpBp"}, {"5.5", "ApApBpAxBp"},
