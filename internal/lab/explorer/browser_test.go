@@ -108,6 +108,7 @@ func TestAWinWithTheKeyboardInABrowser(t *testing.T) {
 	types("go-0", kb.Enter) // A creates its znode
 	b.Contains("#says", "A's znode is 0.")
 	types("turn-0", kb.Tab)
+	b.Until(`document.activeElement.querySelector("title").textContent === "lose reply"`)
 	types("go-0-lose-reply", kb.Enter) // of a read, no request is lost: that would be the same
 	types("turn-0", kb.Escape)
 	browser.Evaluate[any](b, `document.querySelector('[data-key="go-0"]').focus()`)
@@ -1351,7 +1352,7 @@ func TestNothingShiftsInABrowser(t *testing.T) {
 func TestTheLineThatSaysHowInABrowser(t *testing.T) {
 	t.Parallel()
 	b := opens(t, "en", "#4", 1366, 768)
-	b.Says("#how", "Press a request to deliver it.")
+	b.Says("#how", "Press a request, or drag it down, to deliver it.")
 	b.Contains("#says", "Nothing here is simulated")
 	assert.Equal(t, 1, browser.Evaluate[int](b, `document.querySelectorAll(".pulses").length`))
 	press(b, "go-0")
@@ -1360,9 +1361,9 @@ func TestTheLineThatSaysHowInABrowser(t *testing.T) {
 	assert.Zero(t, browser.Evaluate[int](b, `document.querySelectorAll(".pulses").length`))
 	b.Says("#how", "Press to deliver. Or make one thing go wrong: ✂ loses a message; press A or B for the rest.")
 	browser.Evaluate[any](b, `void (level = { ...level, coins: 0, goals: [{ kind: "none", least: [] }] }, show())`)
-	b.Says("#how", "Press a request to deliver it.")
+	b.Says("#how", "Press a request, or drag it down, to deliver it.")
 	press(b, "go-0")
-	b.Says("#how", "Press a request to deliver it.")
+	b.Says("#how", "Press a request, or drag it down, to deliver it.")
 
 	// The scissors open what can be lost, as a client what can happen to it.
 	browser.Evaluate[any](b, `void enter("4")`)
@@ -1374,7 +1375,7 @@ func TestTheLineThatSaysHowInABrowser(t *testing.T) {
 	b.Until(`document.querySelectorAll("[data-key^=go-0-]").length === 0`)
 	b.Do(chromedp.Click(chromedp.CSS("#asks"))) // anywhere else
 	b.Until(`document.querySelectorAll("[data-key^=go-1-]").length === 0`)
-	b.Says("#how", "Press a request to deliver it.")
+	b.Says("#how", "Press a request, or drag it down, to deliver it.")
 	press(b, "turn-0", "go-0-lose-reply")
 	b.Contains("#says", "A: create znode: reply lost.")
 

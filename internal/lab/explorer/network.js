@@ -187,7 +187,7 @@ function queue(p, g, point, done = point) {
   const n = g.data.clients, zs = p.znodes(g.znodes(done)), out = [];
   out.push(`<rect x="12" y="${p.server}" width="${p.w - 24}" height="${p.h - p.server - 8}" rx="12" class="server"/>`);
   if (!p.isSmall) out.push(words(22, p.h - 20, "ZooKeeper", "text-anchor:start", "small"));
-  if (!zs.length) out.push(words(p.w / 2, p.znode, say("empty queue: its lowest number holds the lock", "队列是空的：编号最小的持有锁"), "", "small"));
+  if (!zs.length) out.push(words(p.w / 2, p.znode - (p.isNarrow ? 8 : 0), say("empty queue: its lowest number holds the lock", "队列是空的：编号最小的持有锁"), "", "small"));
   for (let c = 0; c < n; c++) {
     const x = p.x(c), s = g.stand(point, c), after = g.stand(done, c);
     const isWritten = p.isSmall && s.op; // the small board has the request where the wire is
@@ -255,12 +255,13 @@ function chips(p, c, point) {
   const m = passing(c), { op } = game.stand(point, c);
   if (!m && !op) return ""; // SWITCHES may not let it be the turn of a client that has a request
   const canLose = losses(c).length > 0, isUnlock = m?.deed === "unlock", says = isUnlock ? say(`${nameOf(c)} finishes`, `${nameOf(c)} 用完了`) : request(game.stand(point, c));
+  const lose = losses(c).length === 1 ? outcome(losses(c)[0]) : say("lose it", "丢掉它");
   // A client that finishes sends nothing yet: it is no message.
   const look = `stroke:${!m ? "var(--line)" : isUnlock ? "var(--holder);stroke-dasharray:5 4" : COLOURS[c]}`, shape = box(x, y, 184, 42, look, 21), at = canLose ? x - 17 : x;
   const effect = isUnlock ? say("press, and it calls Unlock", "按下就调用 Unlock") : `${says}${say(": press to deliver it", "：按下就送达")}`;
   const chip = m ? press(`go-${c}`, who + effect, shape + words(at, y, says) + (isUnlock ? `<title>${deeds().unlock}</title>` : ""), 'class="chip"') : shape + words(at, y, says, "fill:var(--soft)");
   const circle = (r, look) => `<circle cx="${x + 71}" cy="${y}" r="${r}" ${look}/>`; // the second is what a finger hits
-  const turn = canLose ? press(`turn-${c}`, who + say("lose it", "丢掉它"), circle(17, 'class="turn"') + circle(24, 'fill="transparent"') + words(x + 71, y, "✂\uFE0E", "fill:var(--bad);font-size:20px") + `<title>${say("lose it", "丢掉它")}</title>`, 'aria-expanded="false"') : "";
+  const turn = canLose ? press(`turn-${c}`, who + lose, circle(17, 'class="turn"') + circle(24, 'fill="transparent"') + words(x + 71, y, "✂\uFE0E", "fill:var(--bad);font-size:20px") + `<title>${lose}</title>`, 'aria-expanded="false"') : "";
   return `<g data-chip="${c}">${chip}${turn}</g>`;
 }
 
@@ -660,7 +661,7 @@ function showHow(isLost) {
     : isSpent && isLost ? say("Nothing more to find from here: take a choice back.", "从这里走下去，找不到新的错了：撤回一步吧。")
     : isSpent ? say("Fault spent: deliver the rest.", "故障已用掉：把其余的请求都送达。")
     : faults ? say(`Press to deliver. Or make one thing go wrong: ${faults}.`, `按一下就送达。你也可以让一件事出错：${faults}。`)
-    : say("Press a request to deliver it.", "按一个请求，送达服务器。");
+    : say("Press a request, or drag it down, to deliver it.", "按一个请求，或者把它往下拖，就送达服务器。");
 }
 
 // showGoals shows a card for each goal. If isKnown is set, the level is over, and what nobody can reach is said.
