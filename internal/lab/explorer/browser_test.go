@@ -187,7 +187,7 @@ func TestTheScopeOfTheRepairedLockInABrowser(t *testing.T) {
 		b.Until(`!isBusy`)
 	}
 	run("Ap")
-	b.Contains("#says", "It held: A is done; B is done. The fault is not spent. Try another.")
+	b.Contains("#says", "It held: A is done; B is done. The fault is not spent. You have tried 1 of 4,182 orders.")
 	b.Says("#every", "Show all 4,182 orders")
 	assert.True(t, isOpen("not found yet"), "after one run")
 	b.Until(`!at("finale").checkVisibility() && !at("all").checkVisibility()`)

@@ -533,9 +533,11 @@ function showVerdict(isOver, end, won, held, isShared) {
     if (won.includes(level.goals[0]) && level.learn.en) p(say(placed(level.learn)).replaceAll("{X}", nameOf(mine().find(isFault)?.client ?? 0)));
   } else if (isOver) {
     const unspent = coinsLeft() ? say(" The fault is not spent.", "故障还没有用掉。") : "";
+    const n = isSound() && ran().length, every = figure(game.ways(0).all);
+    const tried = n && say(` You have tried ${n} of ${every} orders.`, `${every} 种次序，你试过 ${n} 种。`);
     const wrong = held.map((goal) => kindOf(goal.kind)).join(say("; ", "；"));
     const before = wrong && say(` It asked again; the same breaks the recipe: ${wrong}.`, `它再问了一次；官方做法碰到同样的事就会出错：${wrong}。`);
-    p(say("It held: ", "它守住了：") + ends + say(".", "。") + before + unspent + say(" Try another.", "再试一次。"), isSound() || wrong ? "right" : "");
+    p(say("It held: ", "它守住了：") + ends + say(".", "。") + before + unspent + (tried || say(" Try another.", "再试一次。")), isSound() || wrong ? "right" : "");
   }
   if (!parts.length) p(say("Nothing here is simulated: all of it was recorded on a real ZooKeeper server.", "这里没有任何东西是模拟的：全都录自真实的 ZooKeeper 服务器。"), "shown");
   says.replaceChildren(...parts);
