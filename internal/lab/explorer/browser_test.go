@@ -825,8 +825,11 @@ func TestAColumnIsPlayedInABrowser(t *testing.T) {
 	// With the keyboard: the next red column, and Enter.
 	browser.Evaluate[any](b, `void (at("icicle").ariaValueNow = 1, at("icicle").focus())`)
 	b.Do(chromedp.KeyEvent(kb.ArrowRight))
-	at := fmt.Sprintf("%d: wrong", reds[0]+1)
+	at := fmt.Sprintf("%d: A gives up · B create · A create · A list · A watch · A delete · A Unlock · B list · "+
+		"B Unlock · B delete → A call that should succeed fails", reds[0]+1)
 	assert.Equal(t, at, browser.Evaluate[string](b, `at("aim").checkVisibility() ? at("icicle").ariaValueText : "nothing is outlined"`))
+	lines := browser.Evaluate[float64](b, `at("aimed").offsetHeight / parseFloat(getComputedStyle(at("aimed")).minHeight)`)
+	assert.InDelta(t, 1, lines, 0.1, "the height of what the map says of a column")
 	b.Do(chromedp.KeyEvent(kb.Enter))
 	b.Until(fmt.Sprintf(`!isBusy && location.hash === %q`, "#W23/"+columns[reds[0]]))
 	assert.Zero(t, browser.Evaluate[int](b, `document.querySelectorAll(".goal.found").length`))

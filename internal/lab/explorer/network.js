@@ -605,14 +605,15 @@ const verb = ({ deed, op, sets }) => ({
   create: say("create", "创建"), getChildren: say("list", "列出"), delete: say("delete", "删除"), sync: say("sync", "同步"),
 }[op] ?? (sets ? say("watch", "监听") : say("look", "查看"));
 
+const worded = (m) => verb(m) + (m.deed.startsWith("lose") ? say(" lost", "丢失") : "");
+
 function bead(m, k) {
   const b = document.createElement("button");
   b.type = "button";
   b.className = (isFault(m) ? "fault " : "") + (k >= played ? "ahead" : "");
   b.style.borderColor = COLOURS[m.client];
   const sign = { pass: "", unlock: "◦", "lose-request": "✕↓", "lose-reply": "✕↑", crash: "†", expire: "∅", "give-up": "–" }[m.deed];
-  const word = verb(m) + (m.deed.startsWith("lose") ? say(" lost", "丢失") : "");
-  b.innerHTML = `${nameOf(m.client)}<i>${sign}</i><span> ${word}</span>`; // one of the two is seen
+  b.innerHTML = `${nameOf(m.client)}<i>${sign}</i><span> ${worded(m)}</span>`; // one of the two is seen
   b.dataset.key = `bead-${k}`;
   b.ariaLabel = b.title = `${k + 1}. ${nameOf(m.client)}${say(": ", "：")}${m.op ? request(m) + say(": ", "：") : ""}${deeds()[m.deed]}`;
   b.ariaCurrent = k === played - 1 ? "step" : "false";
@@ -981,13 +982,16 @@ function icicle() {
     return under;
   };
   const aim = at("aim");
+  at("aimed").textContent = "";
   const aims = (column) => {
     aim.hidden = false;
     aim.className = isRed(column) ? "red" : "";
     aim.style.left = `${column / total.all * 100}%`;
     aim.style.width = `${100 / total.all}%`;
     canvas.ariaValueNow = column + 1;
-    canvas.ariaValueText = `${column + 1}${say(": ", "：")}${isRed(column) ? say("wrong", "出错") : say("right", "正确")}`;
+    const whole = pathOf(column), wrong = game.end(whole.at(-1).to).wrong.map(kindOf).join(say("; ", "；"));
+    at("aimed").textContent = `${whole.map((m) => `${nameOf(m.client)} ${worded(m)}`).join(" · ")} → ${wrong || say("it holds", "守住了")}`;
+    canvas.ariaValueText = `${column + 1}${say(": ", "：")}${at("aimed").textContent}`;
   };
   const plays = (column) => {
     aim.hidden = true;
