@@ -551,46 +551,50 @@ var NotBeside = New(
 		if !s.subject.Znode {
 			s.losesItsDirectory(a)
 		}
-		for _, leaves := range []string{"gives up", "gets the lock"} {
-			held := a.Acquire()
-			turns := s.queue(b, c)
-			znodes := s.left(b)
-			if len(znodes) == 0 {
-				s.void("a waiter has no znode that could be deleted")
-			}
-			s.deletes(znodes[0])
-			s.mustWait(turns[1], turns[1].StillWaits(), "saw that its predecessor's znode was deleted,")
-			s.FailsIf(turns[0].Returned() && turns[0].Err() == nil, "B's znode was deleted, and B got the lock while A held it")
-			held.Release()
-			s.letIn(turns[1], "A released, and C is the next")
-			s.FailsIf(!s.Soon(func() bool { return turns[0].Returned() || len(s.left(b)) == 1 }),
-				"B's znode was deleted, and B neither returns an error nor queues again; its last requests: %s",
-				turns[0].LastAsked())
-			if overSession(b) && turns[0].Returned() && turns[0].Err() != nil {
-				s.Fails("B's znode was deleted, B's session lives, and its Lock returned: %v; it has to queue up again", turns[0].Err())
-			}
-			if turns[0].Returned() {
-				s.FailsIf(
-					turns[0].Err() == nil,
-					"somebody deleted B's znode, C got the lock, and B got it as well; the queue: %v",
-					s.Names(s.dir),
-				)
-				s.Holds("somebody deleted B's znode; B's Lock returned %q", turns[0].Err())
-			}
-			s.mustWait(turns[0], turns[0].StillWaits(), "had lost its znode")
-			if leaves == "gives up" {
-				s.about(whichPlace, func() {
-					s.GaveUp(b, s.givesUp(turns[0], "B has queued again, because its znode was deleted"), context.Canceled)
-				})
-			}
-			turns[1].Release()
-			if leaves == "gets the lock" {
-				s.letIn(turns[0], "C released, and B has queued again")
-				s.unlocksItsNewPlace(turns[0], "somebody deleted B's znode")
-			}
-		}
+		waiting, holder := s.queuesAgain(a, b, c)
+		s.about(whichPlace, func() {
+			s.GaveUp(b, s.givesUp(waiting, "B has queued again, because its znode was deleted"), context.Canceled)
+		})
+		holder.Release()
+
+		waiting, holder = s.queuesAgain(a, b, c)
+		holder.Release()
+		s.letIn(waiting, "C released, and B has queued again")
+		s.unlocksItsNewPlace(waiting, "somebody deleted B's znode")
 		s.Holds("somebody deleted B's znode; B queued again, and got the lock after C")
 	})
+
+// queuesAgain deletes B's znode while A holds the lock and C waits behind B. A releases, and C gets the lock. If B's Lock
+// returns, the story ends here. Else it returns B's turn, which waits again, and C's.
+func (s *Story) queuesAgain(a, b, c *zktest.Member) (waiting, holder *zktest.Turn) {
+	held := a.Acquire()
+	turns := s.queue(b, c)
+	znodes := s.left(b)
+	if len(znodes) == 0 {
+		s.void("a waiter has no znode that could be deleted")
+	}
+	s.deletes(znodes[0])
+	s.mustWait(turns[1], turns[1].StillWaits(), "saw that its predecessor's znode was deleted,")
+	s.FailsIf(turns[0].Returned() && turns[0].Err() == nil, "B's znode was deleted, and B got the lock while A held it")
+	held.Release()
+	s.letIn(turns[1], "A released, and C is the next")
+	s.FailsIf(!s.Soon(func() bool { return turns[0].Returned() || len(s.left(b)) == 1 }),
+		"B's znode was deleted, and B neither returns an error nor queues again; its last requests: %s",
+		turns[0].LastAsked())
+	if overSession(b) && turns[0].Returned() && turns[0].Err() != nil {
+		s.Fails("B's znode was deleted, B's session lives, and its Lock returned: %v; it has to queue up again", turns[0].Err())
+	}
+	if turns[0].Returned() {
+		s.FailsIf(
+			turns[0].Err() == nil,
+			"somebody deleted B's znode, C got the lock, and B got it as well; the queue: %v",
+			s.Names(s.dir),
+		)
+		s.Holds("somebody deleted B's znode; B's Lock returned %q", turns[0].Err())
+	}
+	s.mustWait(turns[0], turns[0].StillWaits(), "had lost its znode")
+	return turns[0], turns[1]
+}
 
 // unlocksItsNewPlace checks the Unlock of a client that has queued again.
 func (s *Story) unlocksItsNewPlace(held *zktest.Turn, why string) {
