@@ -14,17 +14,25 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// When a site is out of reach, fetch.sh gets the other archives, and says what to fetch by hand, and from where.
-func TestFetchNamesWhatItCannotFetch(t *testing.T) {
+// fetches runs fetch.sh in a folder of its own. curl is what curl does there, in the shell: $2 is the file that it
+// should write, and $3 the address.
+func fetches(t *testing.T, curl string) (kit, said string, err error) {
+	t.Helper()
 	kit, bin := t.TempDir(), t.TempDir()
 	script, err := os.ReadFile(filepath.Join(root, "docs/kit/fetch.sh"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(kit, "fetch.sh"), script, 0o600))
-	curl := "#!/bin/bash\nwhile test $1 != -o; do shift; done\n[[ $3 != *adoptium* ]] && echo $3 >$2\n"
+	curl = "#!/bin/bash\nwhile test $1 != -o; do shift; done\n" + curl + "\n"
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "curl"), []byte(curl), 0o700))
 	fetch := exec.CommandContext(t.Context(), "bash", filepath.Join(kit, "fetch.sh"))
 	fetch.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
-	said, err := fetch.CombinedOutput()
+	text, err := fetch.CombinedOutput()
+	return kit, string(text), err
+}
+
+// When a site is out of reach, fetch.sh gets the other archives, and says what to fetch by hand, and from where.
+func TestFetchNamesWhatItCannotFetch(t *testing.T) {
+	kit, said, err := fetches(t, "[[ $3 != *adoptium* ]] && echo $3 >$2")
 	require.Error(t, err, "four archives are missing")
 	files, err := filepath.Glob(filepath.Join(kit, "*.tar.gz"))
 	require.NoError(t, err)
@@ -32,22 +40,14 @@ func TestFetchNamesWhatItCannotFetch(t *testing.T) {
 	for name, folder := range map[string]string{
 		"jre-linux-amd64.tar.gz": "/Adoptium/17/jre/x64/linux/", "jre-darwin-arm64.tar.gz": "/Adoptium/17/jre/aarch64/mac/",
 	} {
-		assert.Regexp(t, "call it "+name+": https://api.adoptium.net/.*"+folder, string(said))
+		assert.Regexp(t, "call it "+name+": https://api.adoptium.net/.*"+folder, said)
 	}
 }
 
 // fetch.sh leaves the archives that ready.sh copies on each kind of machine, and no others. Here curl only writes down
 // what it is asked for: the addresses are not tried.
 func TestFetchHasTheArchivesThatReadyCopies(t *testing.T) {
-	kit, bin := t.TempDir(), t.TempDir()
-	script, err := os.ReadFile(filepath.Join(root, "docs/kit/fetch.sh"))
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(kit, "fetch.sh"), script, 0o600))
-	curl := "#!/bin/bash\nwhile test $1 != -o; do shift; done\necho $3 >$2\n"
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "curl"), []byte(curl), 0o700))
-	fetch := exec.CommandContext(t.Context(), "bash", filepath.Join(kit, "fetch.sh"))
-	fetch.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
-	said, err := fetch.CombinedOutput()
+	kit, said, err := fetches(t, "echo $3 >$2")
 	require.NoError(t, err, "%s", said)
 
 	ready, err := os.ReadFile(filepath.Join(root, "docs/kit/ready.sh"))
