@@ -1,7 +1,6 @@
 package play
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -117,7 +116,7 @@ var lessons = []lesson{
 						"客户端 0 的会话已经结束，它的 znode 还在：这个 znode 是持久的，一直留到有客户端删除它，"+
 							"而没有客户端会删除它。所以谁也拿不到锁。到会话结束为止，等待的客户端发了 %s 个请求，"+
 							"全是写操作：create 失败了也算写操作。",
-						number(b.Counters().Requests),
+						stage.Number(b.Counters().Requests),
 					)
 				}},
 		},
@@ -161,7 +160,7 @@ var lessons = []lesson{
 							"and client 1 holds the lock. "+
 							"But waiting costs: until then the clients sent %s requests, all of them reads, because they poll.",
 						"客户端 0 的 znode 是临时的：服务器结束会话，同时删除了它，客户端 1 持有锁。"+
-							"但是等待有代价：客户端一直在轮询，到那时已经发了 %s 个请求，全是读操作。", number(b.Counters().Requests))
+							"但是等待有代价：客户端一直在轮询，到那时已经发了 %s 个请求，全是读操作。", stage.Number(b.Counters().Requests))
 				}},
 		},
 	},
@@ -683,15 +682,6 @@ func (b *side) settles() {
 }
 
 var text = lang.Both
-
-// number writes a number as the page writes its counts: 1,234.
-func number(n int) string {
-	digits := fmt.Sprint(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
 
 // plural returns a text with the number n. In English it uses the form for one, or for several.
 func plural(n int, one, several, chinese string) lang.Text {

@@ -80,6 +80,6 @@ func TestNumbersAreReadAtAGlance(t *testing.T) {
 		assert.Equal(t, want, stage.ShortToken(token))
 	}
 	for n, want := range map[int]string{7: "7", 611: "611", 1234: "1,234", 1234567: "1,234,567"} {
-		assert.Equal(t, want, number(n))
+		assert.Equal(t, want, stage.Number(n))
 	}
 }

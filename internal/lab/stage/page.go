@@ -179,3 +179,11 @@ func Kept(origin string, title, watch lang.Text, locks []Column, stories []Repla
 	footer := lang.Text{EN: fmt.Sprintf("Recorded on %s.", origin), ZH: fmt.Sprintf("录制环境：%s。", origin)}
 	return Page{Heading: title, Footer: footer, Locks: locks, Titles: []Title{about}, Stories: stories}
 }
+
+// Number writes 1000 as 1,000, as the pages do.
+func Number(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", Number(n/1000), n%1000)
+}

@@ -13,6 +13,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"zklock/internal/lab/stage"
 )
 
 // inks lists the colours of the chart's lines. On the page, each drawn colour is replaced by one that
@@ -81,7 +83,7 @@ func (rec *Recording) growth() (template.HTML, error) {
 func powers(from, to float64) (ticks []plot.Tick) {
 	for at := 1.0; at <= to*10; at *= 10 {
 		if at*10 > from {
-			ticks = append(ticks, plot.Tick{Value: at, Label: number(int(at))})
+			ticks = append(ticks, plot.Tick{Value: at, Label: stage.Number(int(at))})
 		}
 	}
 	return ticks

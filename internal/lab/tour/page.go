@@ -24,7 +24,7 @@ import (
 var markup string
 
 var sections = template.Must(template.New("sections").Funcs(stage.Functions).Funcs(template.FuncMap{
-	"number":   number,
+	"number":   stage.Number,
 	"cell":     cell,
 	"plain":    withCommas,
 	"messages": messages,
@@ -62,7 +62,7 @@ func (rec *Recording) Write(w io.Writer) error {
 		Footer: lang.Of(
 			"Recorded on %v, %v, with up to %v clients. Everything on this page comes from that one run.",
 			"录制环境：%v，%v，最多 %v 个客户端。本页的全部内容都出自这一次运行。",
-			rec.Origin, rec.date(), number(rec.Largest+1)),
+			rec.Origin, rec.date(), stage.Number(rec.Largest+1)),
 		Intro:   stage.Say(rec.intro()),
 		Titles:  rec.Titles,
 		Stories: rec.Stories,
@@ -151,7 +151,7 @@ func cell(label lang.Text, value any) string {
 func withCommas(value any) string {
 	text := fmt.Sprint(value)
 	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
-		return number(n)
+		return stage.Number(n)
 	}
 	return text
 }

@@ -258,7 +258,7 @@ func TestCrowdsOfTheScoreboard(t *testing.T) {
 	for largest, want := range map[int][]int{10: {10}, 50: {10, 50}, 100: {10, 100}, 1000: {10, 100, 1000}} {
 		assert.Equal(t, want, scored(largest), "WAITERS=%d", largest)
 	}
-	assert.Equal(t, "1,234,567", number(1234567))
+	assert.Equal(t, "1,234,567", stage.Number(1234567))
 }
 
 // The evidence of a property shows what the lock does. A lease's proofs are no part of that, nor

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"zklock/internal/lab/herd"
+	"zklock/internal/lab/stage"
 	"zklock/internal/property"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
@@ -80,7 +81,7 @@ var grown = []string{"3", "4", "5", "6", "leased"}
 // queues arrive and wait at the same time. Everything else is measured in one queue after the other.
 func (t *Tour) measure(z zktest.T, queues []*Queue) {
 	about := func(q *Queue, n int, what string) {
-		t.say("%s, %s: %s clients: %s", q.Lock.Subject.Name, q.Lock.Title, number(n), what)
+		t.say("%s, %s: %s clients: %s", q.Lock.Subject.Name, q.Lock.Title, stage.Number(n), what)
 	}
 	for _, n := range sizes(min(t.Largest, 100)) {
 		each(z, queues, func(_ int, q *Queue) { q.grow(n) })
@@ -193,13 +194,13 @@ func (q *Queue) waited(c wiretap.Counts) {
 		q.sumOfWindow(
 			"%d clients waited: %s requests, every one a write that failed.",
 			"%d 个客户端在等：它们发了 %s 个请求，全都是失败的写操作。",
-			n, number(asked),
+			n, stage.Number(asked),
 		)
 	default:
 		q.sumOfWindow(
 			"%d clients waited: %s requests for the list, and nothing new in it.",
 			"%d 个客户端在等：它们列了 %s 次目录，内容毫无变化。",
-			n, number(asked),
+			n, stage.Number(asked),
 		)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"zklock/internal/chapter"
+	"zklock/internal/lab/stage"
 	"zklock/internal/lang"
 	"zklock/internal/property"
 )
@@ -69,7 +70,7 @@ func (rec *Recording) Score() (groups []Group) {
 		row{text("requests to lock and unlock", "一次加锁和解锁的请求数"), func(q *Queue, _ *Crowd) any { return q.Alone.All() }},
 	)
 	for _, n := range scored(rec.Largest) {
-		crowd := number(n)
+		crowd := stage.Number(n)
 		if slices.ContainsFunc(rec.Queues, func(q *Queue) bool { return q.Polls && q.Crowd(n) != nil }) {
 			group(
 				lang.Of("%v clients wait for one second", "%v 个客户端等待一秒", crowd),
@@ -103,7 +104,7 @@ func (rec *Recording) Score() (groups []Group) {
 	}
 	if n := rec.Largest; n > 100 && len(rec.measured("3", "4")) > 0 {
 		group(
-			lang.Of("a bystander reads and writes while %v are served", "%v 个等待者轮流拿锁时，旁观者在读和写", number(n)),
+			lang.Of("a bystander reads and writes while %v are served", "%v 个等待者轮流拿锁时，旁观者在读和写", stage.Number(n)),
 			n,
 			beside(text("its median wait, relative to quiet", "等待时间的中位数，是平静时的几倍"),
 				func(c *Crowd) any { return machines(c.Bystander.times()) },
@@ -112,7 +113,7 @@ func (rec *Recording) Score() (groups []Group) {
 				func(c *Crowd) any { return kilobytes(c.Bystander.Meanwhile, 500) },
 			),
 		)
-		group(lang.Of("%v of %v waiters expire at once", "%[2]v 个等待者中有 %[1]v 个的会话同时过期", number(n/10), number(n)), n,
+		group(lang.Of("%v of %v waiters expire at once", "%[2]v 个等待者中有 %[1]v 个的会话同时过期", stage.Number(n/10), stage.Number(n)), n,
 			beside(text("notifications", "通知"), func(c *Crowd) any { return often(c.Deaths.Notifications) }),
 			beside(text("requests", "请求"), func(c *Crowd) any { return often(c.Deaths.All()) }),
 			beside(text("kilobytes sent to them", "发给它们的数据，KB"), func(c *Crowd) any { return kilobytes(c.Deaths.Received, 10) }))
@@ -149,8 +150,8 @@ func (rec *Recording) story() Group {
 	}
 	return Group{Rows: []Row{
 		{property.CrashFrees.Name, crash},
-		{lang.Of("requests of %v clients that wait for one second", "%v 个客户端等待一秒发出的请求", number(n)), asked},
-		{lang.Of("notifications for one release while %v wait", "一次释放引起的通知数，%v 个客户端在等", number(n)), woken},
+		{lang.Of("requests of %v clients that wait for one second", "%v 个客户端等待一秒发出的请求", stage.Number(n)), asked},
+		{lang.Of("notifications for one release while %v wait", "一次释放引起的通知数，%v 个客户端在等", stage.Number(n)), woken},
 	}}
 }
 

@@ -1,8 +1,6 @@
 package tour
 
 import (
-	"fmt"
-
 	"zklock/internal/actor"
 	"zklock/internal/lab/stage"
 	"zklock/internal/lang"
@@ -216,15 +214,7 @@ func plural(n int, one, several, chinese string) lang.Text {
 	if n == 1 {
 		several = one
 	}
-	return lang.Of(several, chinese, number(n))
-}
-
-// number writes 1000 as 1,000.
-func number(n int) string {
-	if n < 1000 {
-		return fmt.Sprint(n)
-	}
-	return fmt.Sprintf("%s,%03d", number(n/1000), n%1000)
+	return lang.Of(several, chinese, stage.Number(n))
 }
 
 // tellCrash tells the story of a holder that crashes while two clients wait.
