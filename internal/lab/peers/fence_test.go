@@ -27,15 +27,17 @@ import (
 	reentrant "zklock/step05_reentrant"
 )
 
-// The page's statements, in their order.
+// The page's statements, in their order, and three that it speaks of.
 const (
 	whoMayShip = iota
-	tokenInEachRow
+	versionOfEachRow
 	tokenOfTheLock
-	tokenBeforeARead // which is that of the lock, with a read in place of its write
+	versionOfAllRows
+	tokenInEachRow
+	tokenBeforeARead // that of the lock, with a read in place of its write
 )
 
-// A store is a database of orders and of the plans of two areas, in a file, and each statement is run by a process
+// A store is a database of orders and of the plans of two areas, which both have order 18, in a file, and each statement is run by a process
 // of its own.
 type store struct {
 	t          *testing.T
@@ -54,11 +56,15 @@ func newStore(t *testing.T, z *zktest.Zoo) *store {
 	}
 	require.Len(t, db.statements, 3, "statements on the page")
 	const write, read = "UPDATE plans SET trucks = :trucks", "SELECT trucks FROM plans"
-	db.statements = append(db.statements, strings.Replace(db.statements[tokenOfTheLock], write, read, 1))
+	db.statements = append(db.statements,
+		strings.Replace(db.statements[versionOfEachRow], "version = :version", "(SELECT sum(version) FROM plans) = :version", 1),
+		"UPDATE plans SET trucks = :trucks, token = :token WHERE area = :area AND token <= :token;",
+		strings.Replace(db.statements[tokenOfTheLock], write, read, 1))
 	db.run(`CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT, shipper TEXT);
-		INSERT INTO orders (id, state) VALUES (1, 'open'), (2, 'open'), (17, 'open');
-		CREATE TABLE plans (area INTEGER PRIMARY KEY, trucks TEXT, token INTEGER NOT NULL DEFAULT 0);
-		INSERT INTO plans (area, trucks) VALUES (1, 'none'), (2, 'none');
+		INSERT INTO orders (id, state) VALUES (17, 'open');
+		CREATE TABLE plans (area INTEGER PRIMARY KEY, trucks TEXT,
+			version INTEGER NOT NULL DEFAULT 0, token INTEGER NOT NULL DEFAULT 0);
+		INSERT INTO plans (area, trucks) VALUES (1, 'orders 16, 18'), (2, 'orders 18, 19');
 		CREATE TABLE locks (name TEXT PRIMARY KEY, token INTEGER NOT NULL DEFAULT 0);
 		INSERT INTO locks (name) VALUES ('trucks');`)
 	return db
@@ -78,6 +84,7 @@ func (db *store) does(statement int, token int64, area int, trucks, andThen stri
 	db.t.Helper()
 	return db.run(fmt.Sprintf(".parameter set :token %d\n", token) +
 		fmt.Sprintf(".parameter set :area %d\n", area) +
+		".parameter set :version 0\n" + // which each client has read
 		fmt.Sprintf(".parameter set :trucks \"'%s'\"\n", trucks) +
 		db.statements[statement] + andThen)
 }
@@ -146,7 +153,8 @@ func twoTokens(t *testing.T, z *zktest.Zoo) (late, next int64) {
 	return late, waiting.Held().Token()
 }
 
-// One lock for the plans of two areas. The new holder works on area 1, and the late write to area 2 arrives.
+// Both holders read order 18 in both plans. The next one takes it out of area 1's plan, and the late write takes it out
+// of area 2's.
 func TestATokenForEachLockAndNotForEachRow(t *testing.T) {
 	z := needsSQLite(t)
 	late, next := twoTokens(t, z)
@@ -154,72 +162,89 @@ func TestATokenForEachLockAndNotForEachRow(t *testing.T) {
 		t.Helper()
 		chapter.SaysIn(t, "../../../docs/limits.md", format, args...)
 	}
-	for _, c := range []struct {
-		statement int
-		name      string
-		trucks    string // how many have order 18 afterwards
-	}{{tokenInEachRow, "a token in each row", "2"}, {tokenOfTheLock, "a token for the lock", "1"}} {
+	const area1, area2 = "orders 16, 17", "order 19"
+	plansWith18 := func(db *store) string { return db.run("SELECT count(*) FROM plans WHERE trucks LIKE '%18%';") }
+	lateWrite := func(statement int) (string, *store) {
 		db := newStore(t, z)
-		require.Equal(t, "accepted", db.writes(c.statement, late, 1, "order 16"))
-		require.Equal(t, "accepted", db.writes(c.statement, next, 1, "order 17"))
-		require.Equal(t, "accepted", db.writes(c.statement, next, 1, "order 18"), "once more, with the same token")
-		require.Equal(t, "refused", db.writes(c.statement, late, 1, "order 16"))
-		says("%s: the new holder has written the plan of area 1, and the late write to area 2 arrives: %s",
-			c.name, db.writes(c.statement, late, 2, "order 18"))
-		require.Equal(t, c.trucks, db.run("SELECT count(*) FROM plans WHERE trucks = 'order 18';"), "trucks with order 18")
+		require.Equal(t, "2", plansWith18(db), "plans with order 18 at the start")
+		require.Equal(t, "accepted", db.writes(statement, next, 1, area1))
+		return db.writes(statement, late, 2, area2), db
 	}
 
-	db := newStore(t, z)
-	read := db.plan(2)
-	says("the new holder reads the plan of area 2, and then the late write to it arrives: %s",
-		db.writes(tokenOfTheLock, late, 2, "late"))
-	require.NotEqual(t, read, db.plan(2), "what the new holder has read was overwritten")
+	said, db := lateWrite(versionOfEachRow)
+	says("a version of each row: the next holder has written area 1, and the late write to area 2 arrives: %s", said)
+	require.Equal(t, "0", plansWith18(db), "plans with order 18")
+	said, _ = lateWrite(tokenInEachRow)
+	require.Equal(t, "accepted", said, "a token in each row")
+	said, _ = lateWrite(versionOfAllRows)
+	require.Equal(t, "refused", said, "one version for all rows")
+	said, db = lateWrite(tokenOfTheLock)
+	says("a token for the lock: the next holder has written area 1, and the late write to area 2 arrives: %s", said)
+	require.Equal(t, "1", plansWith18(db), "plans with order 18")
+	require.Equal(t, "accepted", db.writes(tokenOfTheLock, next, 1, "order 17"), "once more, with the same token")
 
 	db = newStore(t, z)
-	read = db.does(tokenBeforeARead, next, 2, "", "")
-	says("the new holder sends its token, and reads the plan of area 2, and then the late write to it arrives: %s",
-		db.writes(tokenOfTheLock, late, 2, "late"))
-	require.Equal(t, read, db.plan(2), "what the new holder has read is still there")
+	require.Equal(t, "accepted", db.writes(versionOfAllRows, late, 2, area2), "the late holder is the first to write")
+	require.Equal(t, "refused", db.writes(versionOfAllRows, next, 1, area1), "and the next one has worked for nothing")
+
+	db = newStore(t, z)
+	require.Equal(t, "2", plansWith18(db), "plans with order 18 that the next holder reads")
+	says("the next holder has read both plans, and then the late write to area 2 arrives: %s",
+		db.writes(tokenOfTheLock, late, 2, area2))
+	require.Equal(t, "accepted", db.writes(tokenOfTheLock, next, 1, area1))
+	require.Equal(t, "0", plansWith18(db), "plans with order 18")
+
+	db = newStore(t, z)
+	require.Equal(t, "orders 18, 19", db.does(tokenBeforeARead, next, 2, "", ""), "what the next holder reads")
+	says("the next holder has sent its token and read both plans, and then the late write to area 2 arrives: %s",
+		db.writes(tokenOfTheLock, late, 2, area2))
+	require.Equal(t, "orders 18, 19", db.plan(2), "what the next holder has read is still there")
 	require.Empty(t, db.does(tokenBeforeARead, late, 2, "", ""), "the late holder reads: rows")
 
 	db = newStore(t, z)
-	require.Equal(t, "accepted", db.writes(tokenOfTheLock, late, 2, "late"), "before the new holder sends its token")
-	require.Equal(t, "late", db.does(tokenBeforeARead, next, 2, "", ""), "what the new holder reads")
+	require.Equal(t, "accepted", db.writes(tokenOfTheLock, late, 2, area2), "before the next holder sends its token")
+	require.Equal(t, area2, db.does(tokenBeforeARead, next, 2, "", ""), "what the next holder reads")
 }
 
-var errLate = errors.New("a later holder has sent its token")
+var errLate = errors.New("the token was refused: a later holder has sent its own, or the lock has no row")
 
-// planOnce holds the lock from the read to the write.
-func planOnce(ctx context.Context, lock *reentrant.Lock, db *sql.DB) error {
+// planAreas holds the lock from the read to the last write.
+func planAreas(ctx context.Context, lock *reentrant.Lock, db *sql.DB) error {
 	hold, err := lock.Lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err := hold.Unlock(); err != nil {
-			log.Print(err) // says nothing about the plan
+			log.Print(err) // says nothing about the plans
 		}
 	}()
 	work := hold.Context(ctx) // ends also when the lock is lost
 
-	var orders []int
+	var plans []plan // of all areas
 	err = inTransaction(work, db, hold.Token(), func(tx *sql.Tx) (err error) {
-		orders, err = ordersToPlan(work, tx)
+		plans, err = readPlans(work, tx)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if len(orders) == 0 {
-		return nil // nothing to plan, or tomorrow's plan exists
+	for i, was := range plans {
+		plans[i], err = planArea(work, plans, i) // minutes, in no transaction
+		if err != nil {
+			return err
+		}
+		if plans[i] == was {
+			continue
+		}
+		err = inTransaction(work, db, hold.Token(), func(tx *sql.Tx) error {
+			return writePlan(work, tx, plans[i])
+		})
+		if err != nil {
+			return err
+		}
 	}
-	plan, err := planTrucks(work, orders) // twenty minutes, in no transaction
-	if err != nil {
-		return err
-	}
-	return inTransaction(work, db, hold.Token(), func(tx *sql.Tx) error {
-		return writePlan(work, tx, plan)
-	})
+	return nil
 }
 
 // inTransaction sends the token, and then reads or writes.
@@ -248,33 +273,39 @@ func inTransaction(ctx context.Context, db *sql.DB, token int64, do func(*sql.Tx
 	return tx.Commit()
 }
 
-func ordersToPlan(ctx context.Context, tx *sql.Tx) (ids []int, err error) {
-	rows, err := tx.QueryContext(ctx, `SELECT id FROM orders WHERE state = 'open'
-		AND NOT EXISTS (SELECT 1 FROM plans WHERE trucks <> 'none') ORDER BY id`)
+// A plan is what an area's trucks carry.
+type plan struct {
+	area   int
+	trucks string
+}
+
+func readPlans(ctx context.Context, tx *sql.Tx) (plans []plan, err error) {
+	rows, err := tx.QueryContext(ctx, "SELECT trucks FROM plans ORDER BY area")
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var id int
-		if err := rows.Scan(&id); err != nil {
+		p := plan{area: len(plans) + 1}
+		if err := rows.Scan(&p.trucks); err != nil {
 			return nil, err
 		}
-		ids = append(ids, id)
+		plans = append(plans, p)
 	}
-	return ids, rows.Err()
+	return plans, rows.Err()
 }
 
-// planTrucks is the long work. A test says what happens meanwhile.
-var planTrucks func(ctx context.Context, orders []int) (plan string, err error)
+// planArea is the long work. A test says what happens meanwhile.
+var planArea func(ctx context.Context, plans []plan, i int) (plan, error)
 
-func writePlan(ctx context.Context, tx *sql.Tx, plan string) error {
-	_, err := tx.ExecContext(ctx, "UPDATE plans SET trucks = :trucks WHERE area = 1", sql.Named("trucks", plan))
+func writePlan(ctx context.Context, tx *sql.Tx, p plan) error {
+	_, err := tx.ExecContext(ctx, "UPDATE plans SET trucks = :trucks WHERE area = :area",
+		sql.Named("trucks", p.trucks), sql.Named("area", p.area))
 	return err
 }
 
-// The page's Go sends its token before it reads, and again before it writes. So a late write arrives before the read,
-// or it is refused; and the holder that is late itself neither reads nor writes. A holder that finds a plan makes none.
+// The page's Go sends its token before it reads, and again before each write. So a late write arrives before the read,
+// or it is refused; and the holder that is late itself neither reads nor writes.
 func TestTheGoOfThePageSendsTheToken(t *testing.T) {
 	z := needsSQLite(t)
 	store := newStore(t, z)
@@ -284,57 +315,52 @@ func TestTheGoOfThePageSendsTheToken(t *testing.T) {
 	require.NoError(t, err)
 	defer session.Close()
 	lock := reentrant.New(session, z.Root+"/trucks")
+	lateWrite := func(trucks string) error {
+		return inTransaction(z.Ctx, db, 1, func(tx *sql.Tx) error { return writePlan(z.Ctx, tx, plan{2, trucks}) })
+	}
 
-	cancels := func(id int) func(tx *sql.Tx) error {
-		return func(tx *sql.Tx) error {
-			_, err := tx.ExecContext(z.Ctx, "UPDATE orders SET state = 'cancelled' WHERE id = :id", sql.Named("id", id))
-			return err
-		}
+	require.NoError(t, lateWrite("order 19"), "the late write, before the holder's token")
+	planArea = func(_ context.Context, plans []plan, i int) (plan, error) {
+		require.Equal(t, "order 19", plans[1].trucks, "the holder has read the late write")
+		require.ErrorIs(t, lateWrite("nothing"), errLate, "the late write, after the holder's token")
+		return plan{plans[i].area, []string{"orders 16 to 18", "order 19"}[i]}, nil
 	}
-	require.NoError(t, inTransaction(z.Ctx, db, 1, cancels(1)), "the late write, before the holder's token")
-	planTrucks = func(_ context.Context, open []int) (string, error) {
-		require.Equal(t, []int{2, 17}, open, "the holder has read the late write")
-		require.ErrorIs(t, inTransaction(z.Ctx, db, 1, cancels(2)), errLate, "the late write, after the holder's token")
-		require.Equal(t, "open", store.state(2))
-		return "orders 2 and 17", nil
-	}
-	require.NoError(t, planOnce(z.Ctx, lock, db))
-	require.Equal(t, "orders 2 and 17", store.plan(1))
+	require.NoError(t, planAreas(z.Ctx, lock, db))
+	require.Equal(t, "orders 16 to 18", store.plan(1))
+	require.Equal(t, "order 19", store.plan(2), "the late write was refused, and this plan stayed as it was")
 
-	planTrucks = func(context.Context, []int) (string, error) {
-		t.Error("tomorrow's plan exists, and the next holder plans again")
-		return "again", nil
+	const laterHolder = "UPDATE locks SET token = 9223372036854775807; UPDATE plans SET trucks = 'its own' WHERE area = 2;"
+	planArea = func(_ context.Context, plans []plan, i int) (plan, error) {
+		store.run(laterHolder)
+		return plan{plans[i].area, "old"}, nil
 	}
-	require.NoError(t, planOnce(z.Ctx, lock, db))
-	require.Equal(t, "orders 2 and 17", store.plan(1))
-
-	const noPlan = "UPDATE plans SET trucks = 'none';"
-	store.run(noPlan)
-	const later = "UPDATE locks SET token = 9223372036854775807; UPDATE plans SET trucks = 'those of the later holder';"
-	planTrucks = func(context.Context, []int) (string, error) {
-		store.run(later)
-		return "old", nil
-	}
-	require.ErrorIs(t, planOnce(z.Ctx, lock, db), errLate, "a later holder has written while this one worked")
-	require.Equal(t, "those of the later holder", store.plan(1))
-	planTrucks = func(context.Context, []int) (string, error) {
+	require.ErrorIs(t, planAreas(z.Ctx, lock, db), errLate, "a later holder has written while this one worked")
+	require.Equal(t, "orders 16 to 18", store.plan(1))
+	require.Equal(t, "its own", store.plan(2))
+	planArea = func(context.Context, []plan, int) (plan, error) {
 		t.Error("the holder is late, and has read")
-		return "", nil
+		return plan{}, nil
 	}
-	require.ErrorIs(t, planOnce(z.Ctx, lock, db), errLate, "a later holder has written before this one read")
+	require.ErrorIs(t, planAreas(z.Ctx, lock, db), errLate, "a later holder has sent its token before this one read")
 
 	hold, err := lock.TryLock(z.Ctx)
 	require.NoError(t, err, "each has unlocked")
 	require.NoError(t, hold.Unlock())
 
-	store.run("UPDATE locks SET token = 0;" + noPlan)
-	planTrucks = func(work context.Context, _ []int) (string, error) {
+	store.run("UPDATE locks SET token = 0;")
+	planArea = func(work context.Context, plans []plan, i int) (plan, error) {
+		if plans[i].area == 1 {
+			return plan{1, "order 20"}, nil
+		}
 		session.Close() // the lock is lost
 		zktest.AwaitChan(z, "the work's context to end", work.Done())
-		return "", context.Cause(work)
+		return plan{2, "too late"}, context.Cause(work)
 	}
-	require.ErrorIs(t, planOnce(z.Ctx, lock, db), reentrant.ErrLost, "the holder stops planning")
-	require.Equal(t, "none", store.plan(1))
+	require.ErrorIs(t, planAreas(z.Ctx, lock, db), reentrant.ErrLost, "the holder stops planning")
+	require.Equal(t, "order 20", store.plan(1), "written before the lock was lost")
+	require.Equal(t, "its own", store.plan(2))
+	store.run("DELETE FROM locks;")
+	require.ErrorIs(t, lateWrite("to a lock without a row"), errLate)
 }
 
 // A shell lets database/sql use SQLite's shell: each connection is a process.
