@@ -240,11 +240,13 @@ func TestASilentSessionExpires(t *testing.T) {
 
 func TestAWatchFiresOnce(t *testing.T) {
 	z, c := start(t)
-	path, changed := watched(t, c, z)
+	conn, another, path := c.Conn, z.Observer(), create(t, c, z.Root+"/a", 0)
+	_, _, changed, err := conn.GetW(path) // reads the data, and sets a watch
+	require.NoError(t, err)
 	for range 2 {
-		require.NoError(t, sets(z.Observer(), path))
+		require.NoError(t, sets(another, path)) // another client writes
 	}
-	event := zktest.AwaitChan(z, "the watch to fire", changed)
+	event := <-changed // sleeps until the notification
 	z.Barrier(c)
 	notifications := wiretap.Count(c.Tap.Frames()).Notifications
 	assert.Equal(t, 1, notifications, "notifications of two changes")
