@@ -16,7 +16,7 @@ import (
 	"zklock/internal/zktest"
 )
 
-// patchRow matches a row of docs/break.md: | W8 | what the patch does | the property that is then refused |
+// patchRow matches a row of docs/break.md: | W8 | what happens | the property that is then refused |
 var patchRow = regexp.MustCompile(`(?m)^\| (W\d+) \| [^|]+ \| ([^|]+) \|$`)
 
 // docs/break.md has a game: apply a patch to step 4's lock, and guess which test fails. Each
@@ -26,9 +26,7 @@ func TestThePatchesOfStep4(t *testing.T) {
 	require.NoError(t, err)
 	root, err := os.Getwd()
 	require.NoError(t, err)
-	page, err := os.ReadFile("docs/break.md")
-	require.NoError(t, err)
-	rows := patchRow.FindAllStringSubmatch(string(page), -1)
+	rows := patchRows(t, "docs/break.md")
 	patches, err := filepath.Glob(filepath.Join(Step4.Home, "mistakes", "*.patch"))
 	require.NoError(t, err)
 	require.Len(t, rows, len(patches), "patches in docs/break.md")
@@ -61,32 +59,23 @@ func TestThePatchesOfStep4(t *testing.T) {
 	}
 }
 
-// Before the game docs/break.md names the properties to choose from, in both languages. Step 4 has all
-// of them, and the answer for each patch is one of them.
-func TestThePropertiesToChooseFrom(t *testing.T) {
-	english, chinese := choices(t, "docs/break.md"), choices(t, "docs/break.zh-CN.md")
+// Both pages name the property that a patch breaks as the test does, each in its language.
+func TestThePropertiesThatThePatchesBreak(t *testing.T) {
+	english, chinese := patchRows(t, "docs/break.md"), patchRows(t, "docs/break.zh-CN.md")
 	require.Len(t, chinese, len(english))
-	for i, name := range english {
-		at := slices.IndexFunc(property.Has(4), func(p *property.Property) bool { return p.Name.EN == name })
-		if assert.GreaterOrEqual(t, at, 0, "step 4 has no property %q", name) {
-			assert.Equal(t, property.Has(4)[at].Name.ZH, chinese[i], "the Chinese for %q", name)
+	for i, row := range english {
+		at := slices.IndexFunc(property.Has(4), func(p *property.Property) bool { return p.Name.EN == row[2] })
+		if assert.GreaterOrEqual(t, at, 0, "step 4 has no property %q", row[2]) {
+			assert.Equal(t, property.Has(4)[at].Name.ZH, chinese[i][2], "the Chinese for %q", row[2])
 		}
-	}
-	page, err := os.ReadFile("docs/break.md")
-	require.NoError(t, err)
-	rows := patchRow.FindAllStringSubmatch(string(page), -1)
-	require.NotEmpty(t, rows, "patches in docs/break.md")
-	for _, row := range rows {
-		assert.Contains(t, english, row[2], "the answer for %s", row[1])
 	}
 }
 
-// choices returns the names in the first paragraph of a page that follows a colon.
-func choices(t *testing.T, path string) []string {
+func patchRows(t *testing.T, path string) [][]string {
 	t.Helper()
 	page, err := os.ReadFile(path)
 	require.NoError(t, err)
-	found := regexp.MustCompile(`[:：]\n\n(.+ · .+)\n`).FindStringSubmatch(string(page))
-	require.NotNil(t, found, "%s: the names of properties, with · between them", path)
-	return strings.Split(found[1], " · ")
+	rows := patchRow.FindAllStringSubmatch(string(page), -1)
+	require.NotEmpty(t, rows, "patches in %s", path)
+	return rows
 }
