@@ -189,7 +189,8 @@ func check(
 // patienceAlone is the patience with a story that had no verdict and runs once more.
 const patienceAlone = 2 * zktest.Patience
 
-// Holds tests that the subject has the properties.
+// Holds tests that the subject has the properties. A property without a verdict is checked once more, but
+// not if another one has failed by then.
 func Holds(t *testing.T, subject Subject, properties ...*Property) {
 	expect(t, subject, Yes, properties)
 }
@@ -205,18 +206,22 @@ func DoesNotArise(t *testing.T, subject Subject, properties ...*Property) {
 	expect(t, subject, Void, properties)
 }
 
-func expect(t *testing.T, subject Subject, want Verdict, properties []*Property) {
+func expect(all *testing.T, subject Subject, want Verdict, properties []*Property) {
 	if slices.Contains(properties, Fenced) {
-		subject = subject.Elsewhere(t.Name())
+		subject = subject.Elsewhere(all.Name())
 	}
 	for _, p := range properties {
-		t.Run(strings.ReplaceAll(subject.Name+": "+p.Name.EN, " ", "_"), func(t *testing.T) {
+		all.Run(strings.ReplaceAll(subject.Name+": "+p.Name.EN, " ", "_"), func(t *testing.T) {
 			t.Parallel()
 			server, err := zktest.Shared()
 			if err != nil {
 				t.Fatal(err)
 			}
 			r := Beside(func() Result { return Check(server, subject, p) })
+			if r.Verdict == Stuck && all.Failed() { // to check once more takes minutes, and changes nothing
+				t.Fatalf("%s: no verdict: %s. The last requests: %s. It is not checked once more, because another property "+
+					"has failed: begin with that", subject.Name, r, r.Asked)
+			}
 			r = r.OrAlone(func() Result {
 				t.Logf("checked once more, alone, because there was no verdict: %v. The last requests: %s", r, r.Asked)
 				return checkFor(patienceAlone, server, subject, p)
