@@ -27,18 +27,16 @@ import (
 	reentrant "zklock/step05_reentrant"
 )
 
-// The page's statements, in their order, and three that it speaks of.
+// The page's statements, in their order.
 const (
 	whoMayShip = iota
-	versionOfEachRow
-	tokenOfTheLock
-	versionOfAllRows
-	tokenInEachRow
-	tokenBeforeARead // that of the lock, with a read in place of its write
+	writeOfAVersion
+	writeWithAToken
+	readWithAToken
 )
 
-// A store is a database of orders and of the plans of two areas, which both have order 18, in a file, and each statement is run by a process
-// of its own.
+// A store is a database of orders and of a depot's plan, which has order 18, in a file. Each statement is run by a
+// process of its own.
 type store struct {
 	t          *testing.T
 	ctx        context.Context // the test's own deadline
@@ -54,19 +52,13 @@ func newStore(t *testing.T, z *zktest.Zoo) *store {
 	for _, block := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		db.statements = append(db.statements, block[1])
 	}
-	require.Len(t, db.statements, 3, "statements on the page")
-	const write, read = "UPDATE plans SET trucks = :trucks", "SELECT trucks FROM plans"
-	db.statements = append(db.statements,
-		strings.Replace(db.statements[versionOfEachRow], "version = :version", "(SELECT sum(version) FROM plans) = :version", 1),
-		"UPDATE plans SET trucks = :trucks, token = :token WHERE area = :area AND token <= :token;",
-		strings.Replace(db.statements[tokenOfTheLock], write, read, 1))
-	db.run(`CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT, shipper TEXT);
+	require.Len(t, db.statements, 4, "statements on the page")
+	column := regexp.MustCompile("`(token BIGINT .*?)`").FindSubmatch(page)
+	require.NotNil(t, column, "the token's column on the page")
+	db.run(fmt.Sprintf(`CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT, shipper TEXT);
 		INSERT INTO orders (id, state) VALUES (17, 'open');
-		CREATE TABLE plans (area INTEGER PRIMARY KEY, trucks TEXT,
-			version INTEGER NOT NULL DEFAULT 0, token INTEGER NOT NULL DEFAULT 0);
-		INSERT INTO plans (area, trucks) VALUES (1, 'orders 16, 18'), (2, 'orders 18, 19');
-		CREATE TABLE locks (name TEXT PRIMARY KEY, token INTEGER NOT NULL DEFAULT 0);
-		INSERT INTO locks (name) VALUES ('trucks');`)
+		CREATE TABLE plan (orders TEXT, version INTEGER NOT NULL DEFAULT 0, %s);
+		INSERT INTO plan (orders) VALUES ('16, 18');`, column[1]))
 	return db
 }
 
@@ -79,27 +71,34 @@ func (db *store) run(sql string) (said string) {
 	return strings.TrimSpace(string(text))
 }
 
-// does runs one of the page's statements for an area, and what else the client asks.
-func (db *store) does(statement int, token int64, area int, trucks, andThen string) (said string) {
-	db.t.Helper()
-	return db.run(fmt.Sprintf(".parameter set :token %d\n", token) +
-		fmt.Sprintf(".parameter set :area %d\n", area) +
-		".parameter set :version 0\n" + // which each client has read
-		fmt.Sprintf(".parameter set :trucks \"'%s'\"\n", trucks) +
-		db.statements[statement] + andThen)
+// A parameter is one of a statement's, such as :token.
+type parameter struct {
+	name  string
+	value any
 }
 
-// writes tells whether a statement has changed the plan. The client sees it by the rows that its
-// last UPDATE has changed.
-func (db *store) writes(statement int, token int64, area int, trucks string) string {
+func (db *store) does(statement string, parameters ...parameter) (said string) {
 	db.t.Helper()
-	rows := db.does(statement, token, area, trucks, "SELECT changes();")
-	if db.plan(area) == trucks {
-		require.Equal(db.t, "1", rows, "rows changed")
-		return "accepted"
+	var text strings.Builder
+	for _, p := range parameters {
+		fmt.Fprintf(&text, ".parameter set :%s \"'%v'\"\n", p.name, p.value)
 	}
-	require.Equal(db.t, "0", rows, "rows changed")
-	return "refused"
+	return db.run(text.String() + statement)
+}
+
+// withoutOrder18 is the plan that a holder writes. It tells whether the store has accepted it, which the client sees by
+// the number of rows that have changed.
+func (db *store) withoutOrder18(statement string, number parameter) string {
+	db.t.Helper()
+	switch rows := db.does(statement+"SELECT changes();", number, parameter{"orders", "16"}); rows {
+	case "1":
+		require.Equal(db.t, "16", db.plan())
+		return "accepted"
+	default:
+		require.Equal(db.t, "0", rows, "rows changed")
+		require.Equal(db.t, "16, 18", db.plan())
+		return "refused"
+	}
 }
 
 func (db *store) state(id int) string {
@@ -107,9 +106,9 @@ func (db *store) state(id int) string {
 	return db.run(fmt.Sprintf("SELECT state FROM orders WHERE id = %d;", id))
 }
 
-func (db *store) plan(area int) (trucks string) {
+func (db *store) plan() (orders string) {
 	db.t.Helper()
-	return db.run(fmt.Sprintf("SELECT trucks FROM plans WHERE area = %d;", area))
+	return db.run("SELECT orders FROM plan;")
 }
 
 // needsSQLite leaves a test out where SQLite's shell is not installed, and says so.
@@ -153,63 +152,63 @@ func twoTokens(t *testing.T, z *zktest.Zoo) (late, next int64) {
 	return late, waiting.Held().Token()
 }
 
-// Both holders read order 18 in both plans. The next one takes it out of area 1's plan, and the late write takes it out
-// of area 2's.
-func TestATokenForEachLockAndNotForEachRow(t *testing.T) {
+// Both holders read order 18 in both plans. The next one takes it out of depot 1's plan, and the late write takes it out
+// of depot 2's.
+func TestATokenHelpsIfItIsSentWithTheFirstRead(t *testing.T) {
 	z := needsSQLite(t)
 	late, next := twoTokens(t, z)
-	says := func(format string, args ...any) {
-		t.Helper()
-		chapter.SaysIn(t, "../../../docs/limits.md", format, args...)
+	lateToken, nextToken := parameter{"token", late}, parameter{"token", next}
+	for _, c := range []struct {
+		name           string
+		readsWithToken bool
+		writesWith     int
+		late, next     parameter
+		hasOrder18     bool // one of the plans, at the end
+	}{
+		{"a version in each store", false, writeOfAVersion, parameter{"version", 0}, parameter{"version", 0}, false},
+		{"a token with each write", false, writeWithAToken, lateToken, nextToken, false},
+		{"a token with each read and write", true, writeWithAToken, lateToken, nextToken, true},
+	} {
+		one, two := newStore(t, z), newStore(t, z)
+		if c.readsWithToken {
+			for _, number := range []parameter{c.late, c.next} {
+				require.Equal(t, "16, 18", one.does(one.statements[readWithAToken], number))
+				require.Equal(t, "16, 18", two.does(two.statements[readWithAToken], number))
+			}
+		}
+		require.Equal(t, "accepted", one.withoutOrder18(one.statements[c.writesWith], c.next))
+		chapter.SaysIn(t, "../../../docs/limits.md",
+			"%s: the next holder has written depot 1, and the late write to depot 2 arrives: %s",
+			c.name, two.withoutOrder18(two.statements[c.writesWith], c.late))
+		require.Equal(t, c.hasOrder18, strings.Contains(one.plan()+two.plan(), "18"), "order 18 is in a plan")
 	}
-	const area1, area2 = "orders 16, 17", "order 19"
-	plansWith18 := func(db *store) string { return db.run("SELECT count(*) FROM plans WHERE trucks LIKE '%18%';") }
-	lateWrite := func(statement int) (string, *store) {
-		db := newStore(t, z)
-		require.Equal(t, "2", plansWith18(db), "plans with order 18 at the start")
-		require.Equal(t, "accepted", db.writes(statement, next, 1, area1))
-		return db.writes(statement, late, 2, area2), db
-	}
 
-	said, db := lateWrite(versionOfEachRow)
-	says("a version of each row: the next holder has written area 1, and the late write to area 2 arrives: %s", said)
-	require.Equal(t, "0", plansWith18(db), "plans with order 18")
-	said, _ = lateWrite(tokenInEachRow)
-	require.Equal(t, "accepted", said, "a token in each row")
-	said, _ = lateWrite(versionOfAllRows)
-	require.Equal(t, "refused", said, "one version for all rows")
-	said, db = lateWrite(tokenOfTheLock)
-	says("a token for the lock: the next holder has written area 1, and the late write to area 2 arrives: %s", said)
-	require.Equal(t, "1", plansWith18(db), "plans with order 18")
-	require.Equal(t, "accepted", db.writes(tokenOfTheLock, next, 1, "order 17"), "once more, with the same token")
-
-	db = newStore(t, z)
-	require.Equal(t, "accepted", db.writes(versionOfAllRows, late, 2, area2), "the late holder is the first to write")
-	require.Equal(t, "refused", db.writes(versionOfAllRows, next, 1, area1), "and the next one has worked for nothing")
-
-	db = newStore(t, z)
-	require.Equal(t, "2", plansWith18(db), "plans with order 18 that the next holder reads")
-	says("the next holder has read both plans, and then the late write to area 2 arrives: %s",
-		db.writes(tokenOfTheLock, late, 2, area2))
-	require.Equal(t, "accepted", db.writes(tokenOfTheLock, next, 1, area1))
-	require.Equal(t, "0", plansWith18(db), "plans with order 18")
-
-	db = newStore(t, z)
-	require.Equal(t, "orders 18, 19", db.does(tokenBeforeARead, next, 2, "", ""), "what the next holder reads")
-	says("the next holder has sent its token and read both plans, and then the late write to area 2 arrives: %s",
-		db.writes(tokenOfTheLock, late, 2, area2))
-	require.Equal(t, "orders 18, 19", db.plan(2), "what the next holder has read is still there")
-	require.Empty(t, db.does(tokenBeforeARead, late, 2, "", ""), "the late holder reads: rows")
-
-	db = newStore(t, z)
-	require.Equal(t, "accepted", db.writes(tokenOfTheLock, late, 2, area2), "before the next holder sends its token")
-	require.Equal(t, area2, db.does(tokenBeforeARead, next, 2, "", ""), "what the next holder reads")
+	two := newStore(t, z)
+	require.Equal(t, "accepted", two.withoutOrder18(two.statements[writeWithAToken], lateToken), "before the next holder reads")
+	require.Equal(t, "16", two.does(two.statements[readWithAToken], nextToken), "what the next holder reads")
+	require.Empty(t, two.does(two.statements[readWithAToken], lateToken), "the late holder reads: rows")
 }
 
-var errLate = errors.New("the token was refused: a later holder has sent its own, or the lock has no row")
+// The late holder is paused between its two reads. If a read raises the version, each of the two is the last reader in
+// one of the stores, and writes there.
+func TestAVersionRaisedByReadsLetsTwoWrite(t *testing.T) {
+	z := needsSQLite(t)
+	one, two := newStore(t, z), newStore(t, z)
+	read := func(db *store) parameter {
+		return parameter{"version", db.run("UPDATE plan SET version = version + 1 RETURNING version;")}
+	}
+	read(one) // the late holder, which is paused now
+	nextsOne := read(one)
+	read(two) // the next holder
+	latesTwo := read(two)
+	require.Equal(t, "accepted", one.withoutOrder18(one.statements[writeOfAVersion], nextsOne))
+	require.Equal(t, "accepted", two.withoutOrder18(two.statements[writeOfAVersion], latesTwo))
+}
 
-// planAreas holds the lock from the read to the last write.
-func planAreas(ctx context.Context, lock *reentrant.Lock, db *sql.DB) error {
+var errLate = errors.New("the token was refused: a later holder has sent its own, or the plan has no row")
+
+// planTours holds the lock from the first read to the last write.
+func planTours(ctx context.Context, lock *reentrant.Lock, depots []*sql.DB) error {
 	hold, err := lock.Lock(ctx)
 	if err != nil {
 		return err
@@ -221,42 +220,41 @@ func planAreas(ctx context.Context, lock *reentrant.Lock, db *sql.DB) error {
 	}()
 	work := hold.Context(ctx) // ends also when the lock is lost
 
-	var plans []plan // of all areas
-	err = inTransaction(work, db, hold.Token(), func(tx *sql.Tx) (err error) {
-		plans, err = readPlans(work, tx)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for i, was := range plans {
-		plans[i], err = planArea(work, plans, i) // minutes, in no transaction
+	plans := make([]string, len(depots))
+	for i, depot := range depots {
+		plans[i], err = readPlan(work, depot, hold.Token())
 		if err != nil {
 			return err
 		}
-		if plans[i] == was {
+	}
+	for i, depot := range depots {
+		before := plans[i]
+		plans[i], err = replan(work, plans, i) // minutes, in no transaction
+		if err != nil {
+			return err
+		}
+		if plans[i] == before {
 			continue
 		}
-		err = inTransaction(work, db, hold.Token(), func(tx *sql.Tx) error {
-			return writePlan(work, tx, plans[i])
-		})
-		if err != nil {
+		if err := writePlan(work, depot, hold.Token(), plans[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// inTransaction sends the token, and then reads or writes.
-func inTransaction(ctx context.Context, db *sql.DB, token int64, do func(*sql.Tx) error) error {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
+func readPlan(ctx context.Context, depot *sql.DB, token int64) (orders string, err error) {
+	err = depot.QueryRowContext(ctx, `UPDATE plan SET token = :token
+		WHERE token <= :token RETURNING orders`, sql.Named("token", token)).Scan(&orders)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", errLate
 	}
-	defer tx.Rollback() // after Commit this does nothing
+	return orders, err
+}
 
-	result, err := tx.ExecContext(ctx, `UPDATE locks SET token = :token
-		WHERE name = 'trucks' AND token <= :token`, sql.Named("token", token))
+func writePlan(ctx context.Context, depot *sql.DB, token int64, orders string) error {
+	result, err := depot.ExecContext(ctx, `UPDATE plan SET orders = :orders, token = :token
+		WHERE token <= :token`, sql.Named("orders", orders), sql.Named("token", token))
 	if err != nil {
 		return err
 	}
@@ -267,100 +265,70 @@ func inTransaction(ctx context.Context, db *sql.DB, token int64, do func(*sql.Tx
 	if rows == 0 {
 		return errLate
 	}
-	if err := do(tx); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return nil
 }
 
-// A plan is what an area's trucks carry.
-type plan struct {
-	area   int
-	trucks string
-}
+// replan is the long work. A test says what happens meanwhile.
+var replan func(ctx context.Context, plans []string, i int) (string, error)
 
-func readPlans(ctx context.Context, tx *sql.Tx) (plans []plan, err error) {
-	rows, err := tx.QueryContext(ctx, "SELECT trucks FROM plans ORDER BY area")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		p := plan{area: len(plans) + 1}
-		if err := rows.Scan(&p.trucks); err != nil {
-			return nil, err
-		}
-		plans = append(plans, p)
-	}
-	return plans, rows.Err()
-}
-
-// planArea is the long work. A test says what happens meanwhile.
-var planArea func(ctx context.Context, plans []plan, i int) (plan, error)
-
-func writePlan(ctx context.Context, tx *sql.Tx, p plan) error {
-	_, err := tx.ExecContext(ctx, "UPDATE plans SET trucks = :trucks WHERE area = :area",
-		sql.Named("trucks", p.trucks), sql.Named("area", p.area))
-	return err
-}
-
-// The page's Go sends its token before it reads, and again before each write. So a late write arrives before the read,
-// or it is refused; and the holder that is late itself neither reads nor writes.
+// The page's Go sends its token with each read and write. So a late write arrives before the read, or it is refused; and
+// the holder that is late itself neither reads nor writes.
 func TestTheGoOfThePageSendsTheToken(t *testing.T) {
 	z := needsSQLite(t)
-	store := newStore(t, z)
-	db := sql.OpenDB(shell{store})
-	defer db.Close()
+	stores := []*store{newStore(t, z), newStore(t, z)}
+	var depots []*sql.DB
+	for _, s := range stores {
+		db := sql.OpenDB(shell{s})
+		defer db.Close()
+		depots = append(depots, db)
+	}
 	session, err := reentrant.Open(zktest.Servers(), 10*time.Second)
 	require.NoError(t, err)
 	defer session.Close()
-	lock := reentrant.New(session, z.Root+"/trucks")
-	lateWrite := func(trucks string) error {
-		return inTransaction(z.Ctx, db, 1, func(tx *sql.Tx) error { return writePlan(z.Ctx, tx, plan{2, trucks}) })
-	}
+	lock := reentrant.New(session, z.Root+"/tours")
+	const lateToken = 1
+	plans := func() []string { return []string{stores[0].plan(), stores[1].plan()} }
 
-	require.NoError(t, lateWrite("order 19"), "the late write, before the holder's token")
-	planArea = func(_ context.Context, plans []plan, i int) (plan, error) {
-		require.Equal(t, "order 19", plans[1].trucks, "the holder has read the late write")
-		require.ErrorIs(t, lateWrite("nothing"), errLate, "the late write, after the holder's token")
-		return plan{plans[i].area, []string{"orders 16 to 18", "order 19"}[i]}, nil
+	require.NoError(t, writePlan(z.Ctx, depots[1], lateToken, "18, 19"), "the late write, before the holder's read")
+	replan = func(_ context.Context, plans []string, i int) (string, error) {
+		require.Equal(t, "18, 19", plans[1], "the holder has read the late write")
+		require.ErrorIs(t, writePlan(z.Ctx, depots[1], lateToken, "19"), errLate, "the late write, after the holder's read")
+		return []string{"16", "18, 19"}[i], nil
 	}
-	require.NoError(t, planAreas(z.Ctx, lock, db))
-	require.Equal(t, "orders 16 to 18", store.plan(1))
-	require.Equal(t, "order 19", store.plan(2), "the late write was refused, and this plan stayed as it was")
+	require.NoError(t, planTours(z.Ctx, lock, depots))
+	require.Equal(t, []string{"16", "18, 19"}, plans())
 
-	const laterHolder = "UPDATE locks SET token = 9223372036854775807; UPDATE plans SET trucks = 'its own' WHERE area = 2;"
-	planArea = func(_ context.Context, plans []plan, i int) (plan, error) {
-		store.run(laterHolder)
-		return plan{plans[i].area, "old"}, nil
+	const laterHolder = "UPDATE plan SET token = 9223372036854775807, orders = 'its own';"
+	replan = func(_ context.Context, _ []string, i int) (string, error) {
+		stores[i].run(laterHolder)
+		return "old", nil
 	}
-	require.ErrorIs(t, planAreas(z.Ctx, lock, db), errLate, "a later holder has written while this one worked")
-	require.Equal(t, "orders 16 to 18", store.plan(1))
-	require.Equal(t, "its own", store.plan(2))
-	planArea = func(context.Context, []plan, int) (plan, error) {
+	require.ErrorIs(t, planTours(z.Ctx, lock, depots), errLate, "a later holder has written while this one worked")
+	require.Equal(t, []string{"its own", "18, 19"}, plans())
+	replan = func(context.Context, []string, int) (string, error) {
 		t.Error("the holder is late, and has read")
-		return plan{}, nil
+		return "", nil
 	}
-	require.ErrorIs(t, planAreas(z.Ctx, lock, db), errLate, "a later holder has sent its token before this one read")
+	require.ErrorIs(t, planTours(z.Ctx, lock, depots), errLate, "a later holder has read before this one")
 
 	hold, err := lock.TryLock(z.Ctx)
 	require.NoError(t, err, "each has unlocked")
 	require.NoError(t, hold.Unlock())
 
-	store.run("UPDATE locks SET token = 0;")
-	planArea = func(work context.Context, plans []plan, i int) (plan, error) {
-		if plans[i].area == 1 {
-			return plan{1, "order 20"}, nil
+	stores[0].run("UPDATE plan SET token = 0;")
+	replan = func(work context.Context, _ []string, i int) (string, error) {
+		if i == 0 {
+			return "20", nil
 		}
 		session.Close() // the lock is lost
 		zktest.AwaitChan(z, "the work's context to end", work.Done())
-		return plan{2, "too late"}, context.Cause(work)
+		return "too late", context.Cause(work)
 	}
-	require.ErrorIs(t, planAreas(z.Ctx, lock, db), reentrant.ErrLost, "the holder stops planning")
-	require.Equal(t, "order 20", store.plan(1), "written before the lock was lost")
-	require.Equal(t, "its own", store.plan(2))
-	store.run("DELETE FROM locks;")
-	require.ErrorIs(t, lateWrite("to a lock without a row"), errLate)
+	require.ErrorIs(t, planTours(z.Ctx, lock, depots), reentrant.ErrLost, "the holder stops planning")
+	require.Equal(t, []string{"20", "18, 19"}, plans(), "the first was written before the lock was lost")
+
+	stores[0].run("DELETE FROM plan;")
+	require.ErrorIs(t, writePlan(z.Ctx, depots[0], lateToken, "16"), errLate, "the plan has no row")
 }
 
 // A shell lets database/sql use SQLite's shell: each connection is a process.
