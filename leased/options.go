@@ -22,8 +22,8 @@ func WithDialer(dial zk.Dialer) Option {
 // WithLogger sets the logger; without it nothing is logged. At Debug: the lines of the client library. At Info: a
 // connection after an outage of which there was a warning. At Warn: locks that were lost; lines that
 // were left out because the logger is too slow; calls to Lock that have
-// waited for half a timeout without a connection; a granted timeout that differs from the one asked for. At
-// Error: a znode that a server has refused to delete. Nothing waits for the logger, not even Close.
+// waited for half a timeout without a connection; a granted timeout that differs from the one asked for; a directory
+// that another kind of lock uses. At Error: a znode that a server has refused to delete. Nothing waits for the logger, not even Close.
 func WithLogger(log *slog.Logger) Option {
 	return func(s *Session) { s.log = newJournal(log) }
 }
