@@ -388,6 +388,27 @@ func TestStillBrokenBehindAServerThatIsCutOffTwoAreInside(t *testing.T) {
 	zktest.AwaitChan(z, "A to be notified, too late", turn.Context().Done())
 }
 
+// Ephemeral znodes and re-entry prevent no deadlock between two locks: A holds x and wants y, B holds y and wants x.
+// Both sessions live, so it lasts until one of them gives up.
+func TestTwoLocksInOppositeOrderWaitForOneAnother(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.JoinAs(z, "A", property.Seat{Path: z.Root + "/x"})
+	b := locks.JoinAs(z, "B", property.Seat{Path: z.Root + "/y"})
+	x := a.Acquire()
+	b.Acquire()
+	wants := func(m *zktest.Member, path string) *zktest.Turn {
+		lock, _ := locks.Ways(m.Session, path)
+		return m.Call(lock.Lock)
+	}
+	second, first := wants(a, b.Path), wants(b, a.Path)
+	second.MustWait("B holds y")
+	first.MustWait("A holds x")
+	require.ErrorIs(t, second.Cancel(), context.Canceled, "A gives up y")
+	x.Release()
+	first.Acquired()
+}
+
 // A directory with a name like those of our znodes counts as a place in the queue. To find out that
 // it has no owner takes one more request. The package leased sends that request.
 func TestStillBrokenADirectoryNamedAsAPlaceIsInTheQueue(t *testing.T) {
