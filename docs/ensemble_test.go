@@ -110,6 +110,16 @@ func frames(c *zktest.Client, mark int, kind wiretap.Kind, op wiretap.Op) (n int
 	return n
 }
 
+// zxidRead is the zxid in the last answer to a client's reads.
+func zxidRead(c *zktest.Client) (zxid int64) {
+	for _, f := range c.Tap.Frames() {
+		if f.Kind == wiretap.Reply && f.Op == wiretap.GetData {
+			zxid = f.Zxid
+		}
+	}
+	return zxid
+}
+
 // Clients of two followers write in turn. Each write is
 // sent after the other client's last one was answered.
 func oneOrder(s *trio) {
@@ -155,6 +165,7 @@ func followerLags(s *trio) {
 	set("new")
 	atLeader, atFollower := read(near), read(far)
 	assert.Equal(s, []string{"new", "old"}, []string{atLeader, atFollower}, "at the leader, and at the follower")
+	assert.Greater(s, zxidRead(near), zxidRead(far), "the last write that each of the two servers has applied")
 	chapter.SaysIn(s.T, serversPage,
 		"a znode is set, and one follower has not heard of it: read at the leader %q, at that follower %q",
 		atLeader, atFollower)
@@ -272,10 +283,16 @@ func sessionMoved(s *trio) {
 	assert.False(s, moved, "the create of a client that has moved")
 }
 
-// The leader is killed, and the others elect another one.
+// The leader is killed, and the others elect another one. What one of them sends to the other is
+// held back, so the election lasts until both were asked.
 func newEpoch(s *trio) {
 	epoch, count := s.aWrite(s.Observer())
+	release := s.hold(s.followers[0], s.followers[1])
 	require.NoError(s, s.leader.Kill())
+	s.Await("both followers to serve nobody, while they have no leader", func() bool {
+		return servesNobody(s.followers[0]) && servesNobody(s.followers[1])
+	})
+	release()
 	s.Await("the others to have a leader, and to serve", func() bool {
 		_, _, err := s.Observer().Get(s.Root)
 		return err == nil && s.Observer().State() == zk.StateHasSession
@@ -307,10 +324,13 @@ func TestHalfOfTheServersDoNotServe(t *testing.T) {
 	require.NoError(t, followers[0].Kill())
 	z.Await("three of four servers to serve", func() bool { return serves(followers[1]) && serves(followers[2]) })
 	require.NoError(t, followers[1].Kill())
-	z.Await("the two that are left to stop serving", func() bool {
-		said, err := followers[2].Word("srvr")
-		return err == nil && strings.Contains(said, "not currently serving")
-	})
+	z.Await("the two that are left to stop serving", func() bool { return servesNobody(followers[2]) })
+}
+
+// servesNobody reports whether a server says so: it has no majority, or the servers elect a leader.
+func servesNobody(m *zkserver.Peer) bool {
+	said, err := m.Word("srvr")
+	return err == nil && strings.Contains(said, "not currently serving")
 }
 
 // Two of three servers are killed.
