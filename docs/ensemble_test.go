@@ -333,6 +333,33 @@ func servesNobody(m *zkserver.Peer) bool {
 	return err == nil && strings.Contains(said, "not currently serving")
 }
 
+// An observer answers reads, and has no vote. So two of four servers are a majority if one of the others is an observer.
+func TestObserversDoNotVote(t *testing.T) {
+	t.Parallel()
+	four, err := zkserver.StartEnsembleWith(t.Context(), 4, zkserver.Config{
+		Observers: 1, Lines: []string{"tickTime=300", "syncLimit=300"}})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, four.Stop()) })
+	leader, followers, err := four.Roles(t.Context())
+	require.NoError(t, err)
+	observer := four.Members[3]
+	said, err := observer.Word("srvr")
+	require.NoError(t, err)
+	require.Contains(t, said, "Mode: observer")
+
+	z := zktest.NewOn(t, leader.Server)
+	atObserver, err := zktest.Dial([]string{observer.Addr}, zktest.SessionTimeout, net.DialTimeout)
+	require.NoError(t, err)
+	t.Cleanup(atObserver.Close)
+	there, _, err := atObserver.Exists(z.Root)
+	require.NoError(t, err)
+	assert.True(t, there, "what a read at the observer finds")
+
+	require.NoError(t, observer.Kill())
+	require.NoError(t, followers[0].Kill())
+	assert.NoError(t, makes(z.Observer(), z.Root+"/a"), "a write, with two of four servers")
+}
+
 // Two of three servers are killed.
 func noMajority(s *trio) {
 	killed := []*zkserver.Peer{s.leader, s.followers[0]}
