@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/assert"
@@ -20,6 +21,7 @@ import (
 
 	"zklock/internal/chapter"
 	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
 
@@ -482,6 +484,21 @@ func TestGivingUpLeavesTheWatch(t *testing.T) {
 	told, left := wiretap.Count(waiter.Tap.Frames()).Notifications, watches(holders)
 	assert.Zero(t, left, "watches on a znode that is gone")
 	assert.Equal(t, 1, told, "notifications of a waiter that has given up")
+}
+
+// The server grants the session timeout that a client asks for, between two limits: by default 2 and 20 ticks.
+func TestTheServerLimitsTheSessionTimeout(t *testing.T) {
+	t.Parallel()
+	server, err := zkserver.StartEnsemble(t.Context(), 1, "tickTime=2000", "maxSessionTimeout=-1") // the defaults
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, server.Stop()) })
+	z := zktest.NewOn(t, server.Server)
+	for asked, granted := range map[time.Duration]int{1 * time.Second: 4000, 30 * time.Second: 30_000, 60 * time.Second: 40_000} {
+		c := z.Connect("a client", asked)
+		said, err := server.Word("cons")
+		require.NoError(t, err)
+		assert.Regexp(t, fmt.Sprintf(`sid=%#x,.*,to=%d,`, c.ID, granted), said, "asked for %v", asked)
+	}
 }
 
 // The client's names for its state, in the order in which it reports them.
