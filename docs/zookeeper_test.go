@@ -209,12 +209,16 @@ func TestTheNumberHasAnEnd(t *testing.T) {
 func TestASessionOutlivesItsConnection(t *testing.T) {
 	z, c := start(t)
 	path := create(t, c, z.Root+"/mine", zk.FlagEphemeral)
+	_, _, changed, err := z.Observer().GetW(path)
+	require.NoError(t, err)
 	c.Tap.Cut()
 	z.Await("the client to notice", func() bool { return c.State() != zk.StateHasSession })
 	c.Tap.Restore()
 	z.Await("the client to be back", func() bool { return c.State() == zk.StateHasSession })
 	assert.Equal(t, c.ID, c.SessionID(), "the session")
 	assert.True(t, isThere(z, path), "its ephemeral znode")
+	z.Barrier(z.Observer())
+	assert.Empty(t, changed, "what a client that watches the znode is told")
 	chapter.SaysIn(t, znodesPage, "disconnected, and back in time: the same session, and its ephemeral znode exists")
 }
 
