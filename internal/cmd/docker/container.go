@@ -23,6 +23,10 @@ type Container struct {
 	running *testcontainers.DockerContainer // nil: it has not been started yet
 }
 
+// javaOptions is the variable from which any java takes options. A container's gets those of this machine, as a server
+// without a container does.
+const javaOptions = "JAVA_TOOL_OPTIONS"
+
 type none = struct{}
 
 // limited returns a context for requests that the daemon answers at once on a quiet machine.
@@ -54,6 +58,7 @@ func (c *Container) Start(files map[string]string, _ *none) (err error) {
 		testcontainers.WithName(c.name()),
 		testcontainers.WithExposedPorts(exposed...),
 		testcontainers.WithFiles(copied...),
+		testcontainers.WithEnv(map[string]string{javaOptions: os.Getenv(javaOptions)}),
 		testcontainers.WithHostConfigModifier(func(host *container.HostConfig) { host.PortBindings = published }),
 	)
 	return err
