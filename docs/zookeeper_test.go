@@ -141,10 +141,7 @@ func TestKindsOfZnodes(t *testing.T) {
 func TestARequestHasALimit(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	c := z.ConnectWith("the client", func(dial zk.Dialer) (*zk.Conn, func(), error) { // with the usual buffer
-		conn, _, err := zk.Connect(z.Servers(), zktest.SessionTimeout, zk.WithDialer(dial), zk.WithLogger(quiet))
-		return conn, conn.Close, err
-	})
+	c := withTheUsualBuffer(z)
 	path := create(t, c, z.Root+"/a", 0)
 	const limit = 1<<20 - 1
 	sends := func(bytes int) error {
@@ -162,6 +159,27 @@ func TestARequestHasALimit(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 1, stat.Version, "writes that were done")
 	assert.Equal(t, c.ID, c.SessionID(), "the connection is another, and the session the same")
+}
+
+// withTheUsualBuffer is a client that can send a request of more than 1 MB.
+func withTheUsualBuffer(z *zktest.Zoo) *zktest.Client {
+	return z.ConnectWith("the client", func(dial zk.Dialer) (*zk.Conn, func(), error) {
+		conn, _, err := zk.Connect(z.Servers(), zktest.SessionTimeout, zk.WithDialer(dial), zk.WithLogger(quiet))
+		return conn, conn.Close, err
+	})
+}
+
+// The limit is a property of the server's Java, and no line of zoo.cfg. While this test runs, no other starts a server.
+func TestTheLimitOfARequestCanBeRaised(t *testing.T) {
+	t.Setenv("JAVA_TOOL_OPTIONS", "-Djute.maxbuffer=4194304")
+	server, err := zkserver.StartEnsemble(t.Context(), 1)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, server.Stop()) })
+	z := zktest.NewOn(t, server.Server)
+	c := withTheUsualBuffer(z)
+	path := create(t, c, z.Root+"/a", 0)
+	_, err = c.Set(path, make([]byte, 1_400_000), -1)
+	assert.NoError(t, err, "a znode with more than 1 MB")
 }
 
 // suffix is the number at the end of a sequential znode's name.
