@@ -271,6 +271,7 @@ const STAMP = { y: 15, high: 28, beside: 20, size: 17 }; // at the top edge, whe
 const stamp = (verdict, x) => verdict && `<g class="stamp">${words(x, STAMP.y, verdict)}</g>`;
 // verdictOf says what is wrong at an end, and whether this is what the level asks for.
 function verdictOf(end, won, isShared) {
+  if (won[0]?.mends) return `✓ ${goalName(won[0])}`;
   const wrong = (end?.wrong ?? []).map(kindOf).join(" · ");
   return !wrong || !won.length ? wrong && `✕ ${wrong}` + (isShared ? asBeside() : "")
     : say(`✓ Broken: ${wrong.toLowerCase()}`, `✓ 攻破了：${wrong}`);
@@ -402,24 +403,22 @@ function show(focus) {
   const two = second();
   at("beside").hidden = !two;
   const asked = level.goals[0]; // what breaks both locks is not what is asked for
+  const isMended = won.includes(asked) && asked.mends, isFound = won.length > 0 || end?.wrong.length > 0;
   const isShared = end?.wrong.includes(asked.kind) && !won.includes(asked) && two?.end.wrong.length > 0;
   draw(at("board"), game, here(), mine(), verdictOf(end, won, isShared));
   if (!hasPulsed && !shown) at("board").querySelector(".chip")?.classList.add("pulses");
   hasPulsed = true;
   at("board").classList.toggle("win", Boolean(end?.wrong.length) && !isShared);
   at("board").classList.toggle("also", Boolean(isShared));
-  const all = left(), isHunt = coinsLeft() > 0 || level.repairs; // the reader finds out by himself what is in reach
-  const isSafe = all.length > 0 && !game.ways(here()).bad;
+  at("board").classList.toggle("mended", isMended);
+  const all = left(), isHunt = coinsLeft() > 0; // the reader finds out by himself what is in reach
+  const isSafe = all.length > 0 && !asked.mends && !game.ways(here()).bad;
   const lost = isOver || shown || isHunt && !at("give").open ? [] : isSafe ? level.goals : all.filter((goal) => !onward(goal));
-  const held = mended(end);
-  if (held.length && !shown) {
-    const known = best();
-    store.set("zklock-network-" + level.key, JSON.stringify({ ...known, held: [...new Set([...known.held ?? [], ...held.map(keyOf)])] }));
-  }
-  showVerdict(isOver, end, won, held, isShared);
-  showRepair(won.includes(asked));
+  const repair = won.length ? level.repairs?.[keyOf(won[0])] : null;
+  showVerdict(isOver, end, won, repair, isShared);
+  showRepair(repair);
   if (two && late !== halts) showSecond(two);
-  at("link").hidden = !end?.wrong.length || shown?.from === LINK; // before the beads: it takes their room
+  at("link").hidden = !isFound || shown?.from === LINK; // before the beads: it takes their room
   const beads = path.map(bead);
   at("beads").replaceChildren(...beads);
   for (const b of beads) { // one line: the oldest ones lose their words first
@@ -445,9 +444,9 @@ function show(focus) {
   showGoals(lost, isFinale || hasGivenUp || isWon(won));
   const asksNext = shown?.from === LINK ? say("Your turn: ", "轮到你了：") : say("Next: ", "下一把：");
   if (following) at("next").textContent = asksNext + say(following.title) + " →";
-  at("look").hidden = !two || !end?.wrong.length;
+  at("look").hidden = !two || !isFound;
   if (two) at("look").textContent = say(`See ${level.other.en}`, `看${level.other.zh}`);
-  at("hunt").hidden = !end?.wrong.length || !all.length;
+  at("hunt").hidden = !isFound || !all.length;
   at("hunt").textContent = !isWon(won) ? say("Hunt on: ", "继续找：") + goalName(level.goals[0])
     : say(`Hunt on: ${count(all.length, "1 goal", "goals", "")} left`, `继续找：还剩 ${all.length} 个目标`);
   at("hunt").className = at("next").hidden ? "main" : "";
@@ -470,14 +469,14 @@ function showFinale(isFinale) {
   const all = figure(game.ways(0).all), coins = count(level.coins, "one fault", "faults", "次故障");
   at("sound").textContent = say(`✓ ${all} interleavings of ${game.data.clients} clients with ${level.coins ? coins : "no fault"}: none is wrong.`,
     `✓ ${game.data.clients} 个客户端、${coins}，共 ${all} 种交错次序：没有一种出错。`);
-  const hunted = data.levels.filter((l) => l.met), isMet = (l) => l.shows.some((k) => best(l.key)[k]);
+  const hunted = data.levels.filter((l) => l.met.en);
   at("met-title").hidden = !hunted.length;
-  at("met").replaceChildren(...hunted.flatMap((l) => (isMet(l) ? l.met.map(say) : [best(l.key)[0] ? say("another mistake, not found yet", "还有一种错没找到") : say("not found yet", "还没找到")]).map((says) => {
-    const line = document.createElement("li");
-    line.className = isMet(l) ? "" : "shown";
-    line.textContent = `${isMet(l) ? "✓" : "○"} ${say(l.title)}${say(": ", "：")}${says}`;
+  at("met").replaceChildren(...hunted.map((l) => {
+    const line = document.createElement("li"), isMet = best(l.key)[0];
+    line.className = isMet ? "" : "shown";
+    line.textContent = `${isMet ? "✓" : "○"} ${say(l.title)}${say(": ", "：")}${isMet ? say(l.met) : say("not found yet", "还没找到")}`;
     return line;
-  })));
+  }));
 }
 
 function showLevels() {
@@ -491,28 +490,22 @@ function showLevels() {
   }
 }
 
-// mended lists the goals that nobody can reach, and that these choices reach with the lock which this one repairs.
-function mended(end) {
-  const was = games[level.repairs];
-  if (!was || !end || end.wrong.length) return [];
-  const now = beside(game, mine(), was).at(-1).to, last = rest(was, now).at(-1)?.to ?? now;
-  return level.goals.filter((goal) => !least(goal).length && was.end(last).wrong.includes(goal.kind));
-}
-
-// showRepair shows the lines of code that repair what the level asks for.
-function showRepair(isRepair) {
-  at("repair").hidden = !isRepair || !level.code;
-  at("code").replaceChildren(...level.code.split("\n").map((textContent) =>
+// showRepair shows the lines of code that repair what was found.
+function showRepair(repair) {
+  at("repair").hidden = !repair;
+  if (!repair) return;
+  at("code").replaceChildren(...repair.code.split("\n").map((textContent) =>
     Object.assign(document.createElement({ "+": "ins", "-": "del" }[textContent[0]] ?? "span"), { textContent: textContent + "\n" })));
-  at("step").textContent = say(`The repair, in step ${level.step} →`, `修法，见第 ${level.step} 步 →`);
-  at("step").href = level.step === 5 ? "step05-holder.html" : `step0${level.step}.html`;
+  at("step").textContent = say(`The repair, in step ${repair.step} →`, `修法，见第 ${repair.step} 步 →`);
+  at("step").href = repair.page;
 }
 
-function showVerdict(isOver, end, won, held, isShared) {
+function showVerdict(isOver, end, won, repair, isShared) {
   const says = at("says"), parts = [];
   const p = (textContent, className = "") =>
     textContent && parts.push(Object.assign(document.createElement("p"), { textContent, className }));
   const ends = (end?.says ?? []).map(say).join(say("; ", "；"));
+  const explain = () => repair && p(say(placed(repair.says)).replaceAll("{X}", nameOf(mine().find(isFault)?.client ?? 0)));
   const from = shown && say(shown.from);
   if (shown && !isOver) p(played
     ? say(`${from}: choice ${played} of ${shown.count}.`, `${from}：第 ${played} 次选择，共 ${shown.count} 次。`)
@@ -530,14 +523,18 @@ function showVerdict(isOver, end, won, held, isShared) {
     else p(whose + say(`, in ${choicesIn(played)}: `, `，用了 ${choicesIn(played)}：`) + wrong + fullStop +
       (more ? " " + more + fullStop : ""), "bad win");
     if (why) p(why);
-    if (won.includes(level.goals[0]) && level.learn.en) p(say(placed(level.learn)).replaceAll("{X}", nameOf(mine().find(isFault)?.client ?? 0)));
+    explain();
+  } else if (isOver && won.length) {
+    const whose = shown?.from === LINK ? say("The link finds it", "这个链接找到了") : shown ? say("This is the message", "就是这条消息") : say("You found it", "你找到了");
+    p(whose + say(`, in ${choicesIn(played)}.`, `，用了 ${choicesIn(played)}。`), "right win");
+    explain();
   } else if (isOver) {
     const unspent = coinsLeft() ? say(" The fault is not spent.", "故障还没有用掉。") : "";
     const n = isSound() && ran().length, every = figure(game.ways(0).all);
     const tried = n && say(` You have tried ${n} of ${every} orders.`, `${every} 种次序，你试过 ${n} 种。`);
-    const wrong = held.map((goal) => kindOf(goal.kind)).join(say("; ", "；"));
-    const before = wrong && say(` It asked again; the same breaks the recipe: ${wrong}.`, `它再问了一次；官方做法碰到同样的事就会出错：${wrong}。`);
-    p(say("It held: ", "它守住了：") + ends + say(".", "。") + before + unspent + (tried || say(" Try another.", "再试一次。")), isSound() || wrong ? "right" : "");
+    const { kind, mends } = level.goals[0], isEarly = mends && wrongBeside(game, mine(), games[level.beside]).includes(kind);
+    const early = isEarly && say(" Not yet: nobody held the lock when the message was lost.", "还不算：消息丢失的时候，还没有客户端持有锁。");
+    p(say("It held: ", "它守住了：") + ends + say(".", "。") + unspent + (tried || early || say(" Try another.", "再试一次。")), isSound() ? "right" : "");
   }
   if (!parts.length) p(say("Nothing here is simulated: all of it was recorded on a real ZooKeeper server.", "这里没有任何东西是模拟的：全都录自真实的 ZooKeeper 服务器。"), "shown");
   says.replaceChildren(...parts);
@@ -621,9 +618,10 @@ function bead(m, k) {
   return b;
 }
 
-function goalName({ kind, faults }) {
+function goalName({ kind, faults, mends }) {
   if (!faults || !level.coins) return kindOf(kind);
   if (faults.join() === "") return kindOf(kind) + say(", and the fault is not spent", "，而且故障没有用掉");
+  if (mends) return kindOf(kind) + say(`: ${level.other.en} only`, `：只有${level.other.zh}`);
   return kindOf(kind) + say(`, but not with ${level.other.en}`, `，而${level.other.zh}不会`);
 }
 const least = (goal) => goal.least ??= shortest(goal, game, level.coins, games[level.beside]) ?? [];
@@ -677,11 +675,9 @@ function showGoals(lost, isKnown) {
     b.append(...wraps(goalName(goal)));
     if (n) b.prepend(Object.assign(document.createElement("span"), { textContent: "✓ ", className: "right" }));
     const cannot = isKnown && !least(goal).length;
-    const isHeld = known.held?.includes(k);
-    if (cannot || isHeld) card.classList.add("never");
+    if (cannot) card.classList.add("never");
     const isShort = isNarrow.matches;
     small.textContent = n ? (isShort ? say(`${n}; fewest ${few}`, `${n} 次，最少 ${few}`) : say(`you: ${n}; fewest: ${few}`, `你：${n} 次；最少：${few} 次`)) + (n === few ? " ★" : "")
-      : isHeld && !cannot ? isShort ? say("held ✓", "守住了 ✓") : say("asked again: held ✓", "再问一次，守住了 ✓")
       : lost.includes(goal) ? isShort ? say("out of reach", "到不了") : say("out of reach from here", "从这里到不了")
       : cannot ? say("cannot happen ✓", "不会发生 ✓")
       : few ? isShort ? say(`fewest ${few}`, `最少 ${few} 次`) : say(`the fewest: ${choicesIn(few)}`, `最少：${choicesIn(few)}`)

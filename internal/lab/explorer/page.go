@@ -46,25 +46,30 @@ type Level struct {
 	Key    string      `json:"key"` // of its game, and in the page's address
 	Title  lang.Text   `json:"title"`
 	Asks   lang.Text   `json:"asks"`
-	Learn  lang.Text   `json:"learn"`  // said after the first goal was reached; {X} is the client with the fault
-	Code   string      `json:"code"`   // the repair in two lines or three: said when the first goal was reached
-	Step   int         `json:"step"`   // whose page has the whole repair
 	Hints  []lang.Text `json:"hints"`  // said before the answer: one for each goal that can be reached
 	Note   lang.Text   `json:"note"`   // said beside the goals
-	Met    []lang.Text `json:"met"`    // what goes wrong, and what repairs it: said at the end of the last level
-	Shows  []int       `json:"shows"`  // the goals that show this: one of them is enough
+	Met    lang.Text   `json:"met"`    // what the first goal shows, and what repairs it: said at the end of the last level
 	Coins  int         `json:"coins"`  // so many faults may happen
 	Goals  []Goal      `json:"goals"`  // the first is what the level asks for
 	Beside string      `json:"beside"` // the game of a lock on which the same choices are played; "": none
 	Other  lang.Text   `json:"other"`  // what the page calls this lock
 
-	Repairs string `json:"repairs"` // the game of a lock of which this is a repair: what it breaks by, this one may survive
+	Repairs []Repair `json:"repairs"` // what the first goals show, one for each
+}
+
+// A Repair is said when its goal is reached.
+type Repair struct {
+	Says lang.Text `json:"says"` // {X} is the client with the fault
+	Code string    `json:"code"` // the repair in two lines or three
+	Step int       `json:"step"` // which has the whole repair
+	Page string    `json:"page"` // of this step, in the book
 }
 
 // A Goal is an invariant to break.
 type Goal struct {
 	Kind   string   `json:"kind"`
 	Faults []string `json:"faults"` // what may have happened: "" is nothing; nil: whatever has happened
+	Mends  bool     `json:"mends"`  // the lock beside has to break it, by the same choices, and this one not
 }
 
 // Write writes the page.
@@ -172,11 +177,11 @@ func goals(kinds kinds, own bool) (all []Goal) {
 		switch {
 		case len(faults) == 0:
 		case faults[0] == "":
-			all = append(all, Goal{invariant, faults[:1]})
+			all = append(all, Goal{Kind: invariant, Faults: faults[:1]})
 		case own:
-			all = append(all, Goal{invariant, faults})
+			all = append(all, Goal{Kind: invariant, Faults: faults})
 		default:
-			all = append(all, Goal{invariant, nil})
+			all = append(all, Goal{Kind: invariant})
 		}
 	}
 	needsFault := func(g Goal) int {

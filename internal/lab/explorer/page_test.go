@@ -30,11 +30,11 @@ func TestTheGoalsOfAMistake(t *testing.T) {
 	waitsAfterCrash := explore.Kind{Invariant: explore.WaitsOn, Faults: "crash"}
 
 	w11 := made("W11", expires, waits, waitsAfterCrash)
-	assert.Equal(t, []Goal{{explore.WaitsOn, []string{""}}, {explore.TwoInside, nil}}, w11.Goals)
+	assert.Equal(t, []Goal{{Kind: explore.WaitsOn, Faults: []string{""}}, {Kind: explore.TwoInside}}, w11.Goals)
 	assert.Empty(t, w11.Note.EN)
 
 	w8 := made("W8", expires)
-	assert.Equal(t, []Goal{{explore.TwoInside, nil}}, w8.Goals)
+	assert.Equal(t, []Goal{{Kind: explore.TwoInside}}, w8.Goals)
 	assert.Equal(t, "Two clients and one fault cannot show this mistake: "+
 		"what goes wrong here also goes wrong in step 4. Three can: make explore STEP=W8 CLIENTS=3", w8.Note.EN)
 	assert.NotContains(t, made("W9", expires).Note.EN, "CLIENTS=3")

@@ -106,17 +106,19 @@ function arrives(game, path) {
   return path.reduce((point, m) => point < 0 ? -1 : game.moves(point).find((n) => n.choice === m.choice)?.to ?? -1, 0);
 }
 
-// survives reports whether the choices that break one lock are right with another.
-function survives(game, path, other) {
+// wrongBeside returns what the choices made with one lock break with another, when it plays on to its end.
+function wrongBeside(game, path, other) {
   const now = beside(game, path, other).at(-1).to;
-  return !other.end(rest(other, now).at(-1)?.to ?? now).wrong.length;
+  return other.end(rest(other, now).at(-1)?.to ?? now).wrong;
 }
 
-// reaches reports whether a path has come to a goal. If a goal names faults, others count where the other lock survives.
+// reaches reports whether a path has come to a goal. If a goal names faults, others count where the other lock is right;
+// but if this lock has to mend what the other one breaks, only these faults count.
 function reaches(goal, game, path, other) {
-  const end = game.end(path.at(-1)?.to ?? 0);
+  const end = game.end(path.at(-1)?.to ?? 0), faults = faultOf(path);
+  if (goal.mends) return Boolean(end) && !end.wrong.length && goal.faults.includes(faults) && wrongBeside(game, path, other).includes(goal.kind);
   if (!end?.wrong.includes(goal.kind)) return false;
-  const faults = faultOf(path), isAsked = !goal.faults || goal.faults.includes(faults) || goal.faults[0] !== "" && other && survives(game, path, other);
+  const isAsked = !goal.faults || goal.faults.includes(faults) || goal.faults[0] !== "" && other && !wrongBeside(game, path, other).length;
   return Boolean(isAsked) && arrives(game, path) === path.at(-1).to;
 }
 
@@ -137,8 +139,8 @@ function shortest(goal, game, coins, other, begin = []) {
     const won = paths.filter((p) => reaches(goal, game, p, other));
     if (won.length) return won.find((p) => goal.faults?.includes(faultOf(p))) ?? won[0];
     paths = paths.flatMap((p) => game.moves(p.at(-1)?.to ?? 0).map((m) => [...p, m])).sort(byStory).filter((p) => {
-      const key = `${p.at(-1).to} ${faultOf(p)}`;
-      if (seen.has(key) || p.filter(isFault).length > coins) return false;
+      const faults = p.filter(isFault), key = `${p.at(-1).to} ${faults.map((m) => m.choice)}`;
+      if (seen.has(key) || faults.length > coins) return false;
       return seen.add(key);
     });
   }
