@@ -758,6 +758,47 @@ func TestTheCoinInABrowser(t *testing.T) {
 	b.Until(`document.querySelector('[data-key="coin"]') === null`)
 }
 
+// On the map of all ways to play, a block that is wide enough says its choice, and its words fit into it.
+func TestTheWordsOnTheMapInABrowser(t *testing.T) {
+	t.Parallel()
+	for language, wants := range map[string][]string{
+		"en":    {"the beginning", "A create", "B create", "A list", "B list", "A Unlock"},
+		"zh-CN": {"开始", "A 创建", "B 创建", "A 列出", "B 列出", "A Unlock"},
+	} {
+		for _, width := range []int{390, 1366} {
+			b := opens(t, language, "#4", width, 844)
+			seen := browser.Evaluate[struct {
+				Words []string
+				Wide  float64
+			}](b, `(() => {
+				const fill = CanvasRenderingContext2D.prototype.fillText, seen = { Words: [], Wide: -9999 };
+				const rows = {};
+				CanvasRenderingContext2D.prototype.fillText = function (says, x, y) {
+					seen.Words.push(says);
+					(rows[y] ??= []).push([x, x + this.measureText(says).width]);
+				};
+				hasGivenUp = true;
+				path = spelled("ApApBp"); played = 3;
+				show();
+				CanvasRenderingContext2D.prototype.fillText = fill;
+				for (const row of Object.values(rows)) {
+					row.sort((a, b) => a[0] - b[0]).forEach(([, end], k) => {
+						seen.Wide = Math.max(seen.Wide, end - (row[k + 1]?.[0] ?? at("icicle").width));
+					});
+				}
+				return seen;
+			})()`)
+			known := wants
+			if width == 390 {
+				known = wants[:5]
+			}
+			assert.Subset(t, seen.Words, known, "%s at %d", language, width)
+			assert.Less(t, len(seen.Words), 60, "%s at %d: words on the map", language, width)
+			assert.Less(t, seen.Wide, 0.0, "%s at %d: words that reach into others", language, width)
+		}
+	}
+}
+
 // Each column of all interleavings is one: pressed, it is played. This is no win of the reader's.
 func TestAColumnIsPlayedInABrowser(t *testing.T) {
 	t.Parallel()

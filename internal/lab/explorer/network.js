@@ -930,13 +930,20 @@ function icicle() {
   const w = canvas.width = canvas.clientWidth * devicePixelRatio, unit = w / total.all;
   canvas.height = (total.deep + 1) * row;
   const ink = canvas.getContext("2d");
-  const visit = (point, x, depth) => {
+  const labels = [], own = new Set(); // of the blocks that are wide enough, and which blocks are the reader's
+  ink.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
+  ink.textBaseline = "middle";
+  const visit = (point, x, depth, says = say("the beginning", "开始")) => {
     const n = ways(point), wide = n.all * unit, gap = wide > 4 ? 1 : 0;
     ink.fillRect(x, depth * row, wide - gap, row - 1);
+    if (wide > 2 * row && ink.measureText(says).width < wide - row / 2) labels.push([says, x, depth]);
     const all = game.moves(point);
     if (!all.length && n.bad) ends.push([x, depth]);
     if (wide < 0.1 && !n.bad) return;
-    for (const m of all) { visit(m.to, x, depth + 1); x += ways(m.to).all * unit; }
+    for (const m of all) {
+      visit(m.to, x, depth + 1, `${nameOf(m.client)} ${m.deed.startsWith("lose") ? deeds()[m.deed] : verb(m)}`);
+      x += ways(m.to).all * unit;
+    }
   };
   ink.fillStyle = colour("line");
   visit(0, 0, 0);
@@ -947,6 +954,7 @@ function icicle() {
     for (const other of game.moves(point)) { if (other.choice === m.choice) break; x += ways(other.to).all * unit; }
     point = m.to;
     const cell = [x, (depth + 1) * row, Math.max(4 * devicePixelRatio, ways(point).all * unit), row - 1], rim = devicePixelRatio;
+    own.add(`${x} ${depth + 1}`);
     ink.fillStyle = colour("request");
     ink.fillRect(...cell);
     if (!game.end(point)?.wrong.length) return;
@@ -954,6 +962,10 @@ function icicle() {
     ink.fillStyle = colour("bad");
     ink.fillRect(cell[0], cell[1] + 2 * rim, cell[2], cell[3] - 4 * rim);
   });
+  for (const [says, x, depth] of labels) {
+    ink.fillStyle = colour(own.has(`${x} ${depth}`) ? "paper" : "ink");
+    ink.fillText(says, x + row / 4, (depth + 0.5) * row);
+  }
   const pathOf = (column) => {
     let before = column; // so many columns are left of it
     const whole = [];
