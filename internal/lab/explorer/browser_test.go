@@ -425,6 +425,27 @@ func TestThePageOnAPhoneInABrowser(t *testing.T) {
 	assert.LessOrEqual(t, far, 844.0, "both boards together, in pixels")
 }
 
+// On a phone, the hint and the words are explained under the board, in one line that opens; on a wide screen, the words
+// are open.
+func TestTheWordsOnAPhoneInABrowser(t *testing.T) {
+	t.Parallel()
+	for _, language := range []string{"en", "zh-CN"} {
+		b := opens(t, language, "#4", 390, 844)
+		lines := `[at("says").getBoundingClientRect().bottom <= at("help").getBoundingClientRect().top,
+			at("help").getBoundingClientRect().bottom <= at("second").getBoundingClientRect().top, at("help").offsetHeight < 50,
+			at("help").getBoundingClientRect().bottom <= innerHeight]`
+		assert.Equal(t, []bool{true, true, true, true}, browser.Evaluate[[]bool](b, lines), language)
+		b.Until(`!at("terms").checkVisibility()`)
+		b.Do(chromedp.Click(chromedp.CSS("#words summary")))
+		b.Until(`at("terms").checkVisibility() && at("terms").getBoundingClientRect().bottom <= at("second").getBoundingClientRect().top`)
+		b.Do(chromedp.Click(chromedp.CSS("#words summary")))
+		b.Do(chromedp.Click(chromedp.CSS("#give summary")))
+		b.Until(`at("hint").checkVisibility() && at("answers").getBoundingClientRect().bottom <= at("second").getBoundingClientRect().top`)
+		b.Do(chromedp.EmulateViewport(1366, 768))
+		b.Until(`at("terms").checkVisibility() && !document.querySelector("#words summary").checkVisibility()`)
+	}
+}
+
 // Whatever breaks a lock in the way that its level asks for, the same choices, with the same fault, are
 // right with the lock beside it.
 func TestTheLockBesideSurvivesEachWinInABrowser(t *testing.T) {
@@ -1390,7 +1411,7 @@ func TestNothingShiftsInABrowser(t *testing.T) {
 				`[...at("levels").children].map((e) => Math.round(e.getBoundingClientRect().x)).join()`)
 		}
 		foot := func() int {
-			return browser.Evaluate[int](b, `Math.round((isNarrow.matches ? at("terms") : document.querySelector("footer"))
+			return browser.Evaluate[int](b, `Math.round((isNarrow.matches ? at("help") : document.querySelector("footer"))
 				.getBoundingClientRect().top + scrollY)`)
 		}
 		before, place := tabs(), foot()

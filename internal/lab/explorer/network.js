@@ -559,6 +559,8 @@ function showTerms() {
     if (!term.dataset.when) term.hidden = level !== data.levels[0];
     else if (new RegExp(term.dataset[reader === "zh" ? "whenZh" : "when"]).test(read)) term.hidden = false;
   }
+  const seen = [...document.querySelectorAll("#terms div:not([hidden]) dt")].map((e) => e.textContent);
+  if (at("words")) at("words").firstChild.textContent = say("Words: ", "词：") + seen.join(say(", ", "、"));
 }
 
 // wraps lets a Chinese text break between words only.
@@ -570,6 +572,9 @@ function wraps(text) {
 
 // placed says where the second board is: on a narrow screen, below the first.
 const isNarrow = matchMedia("(max-width: 760px)");
+const folds = () => { if (at("words")) at("words").open = !isNarrow.matches; }; // under the board, they push the second one
+isNarrow.onchange = folds;
+folds();
 const placed = ({ en, zh }) => isNarrow.matches ? { en: en.replace("on the right", "below").replace("beside it", "below"), zh: zh.replaceAll("旁边", "下面") } : { en, zh };
 
 function showSecond({ other, now, moved, isAhead, end }) {
