@@ -437,9 +437,9 @@ function show(focus) {
   if (isFinale && !shown) store.set("zklock-network-" + level.key, JSON.stringify({ played: 1 }));
   const hasWon = isSound() ? isFinale : hasGivenUp || level.goals.some((goal, k) => best()[k]) || won.length > 0;
   at("every").hidden = !isOver || (isSound() ? isFinale : !hasWon);
-  const every = figure(game.ways(0).all), bad = figure(game.ways(0).bad);
-  at("every").textContent = isSound() ? say(`Show all ${every} orders`, `看全部 ${every} 种次序`)
-    : say(`See all ${every}: ${bad} break`, `看全部 ${every} 种：${bad} 种出错`);
+  const every = figure(game.ways(0).all);
+  at("every").textContent = isSound() ? say(`Give up? See all ${every} ways to play`, `放弃？看全部 ${every} 种走法`) : say(`All ${every} ways to play`, `看全部 ${every} 种走法`);
+  showIdeas(isSound() && !isFinale && (isOver || !played));
   showFinale(isFinale);
   showGoals(lost, isFinale || hasGivenUp || isWon(won));
   const asksNext = shown?.from === LINK ? say("Your turn: ", "轮到你了：") : say("Next: ", "下一把：");
@@ -530,14 +530,33 @@ function showVerdict(isOver, end, won, repair, isShared) {
     explain();
   } else if (isOver) {
     const unspent = coinsLeft() ? say(" The fault is not spent.", "故障还没有用掉。") : "";
-    const n = isSound() && ran().length, every = figure(game.ways(0).all);
-    const tried = n && say(` You have tried ${n} of ${every} orders.`, `${every} 种次序，你试过 ${n} 种。`);
     const { kind, mends } = level.goals[0], isEarly = mends && wrongBeside(game, mine(), games[level.beside]).includes(kind);
     const early = isEarly && say(" Not yet: nobody held the lock when the message was lost.", "还不算：消息丢失的时候，还没有客户端持有锁。");
-    p(say("It held: ", "它守住了：") + ends + say(".", "。") + unspent + (tried || early || say(" Try another.", "再试一次。")), isSound() ? "right" : "");
+    p(say("It held: ", "它守住了：") + ends + say(".", "。") + unspent + (early || (isSound() ? say(" ", "") + tries() : say(" Try another.", "再试一次。"))), isSound() ? "right" : "");
   }
-  if (!parts.length) p(say("Nothing here is simulated: all of it was recorded on a real ZooKeeper server.", "这里没有任何东西是模拟的：全都录自真实的 ZooKeeper 服务器。"), "shown");
+  if (!parts.length) p(isSound() && !best().played ? tries() : say("Nothing here is simulated: all of it was recorded on a real ZooKeeper server.", "这里没有任何东西是模拟的：全都录自真实的 ZooKeeper 服务器。"), "shown");
   says.replaceChildren(...parts);
+}
+
+// tries says how far the reader is with a lock that nobody breaks.
+function tries() {
+  const every = figure(game.ways(0).all), n = Math.min(RUNS, ran().length);
+  return say(`Your tries: ${n} of ${RUNS}. After the last, the page shows all ${every} ways to play.`, `你有 ${RUNS} 次机会，已经试了 ${n} 次。试完以后，这一页把 ${every} 种走法全部摆出来。`);
+}
+
+// showIdeas offers to try what broke the other locks: each way that the reader has won.
+function showIdeas(isOffered) {
+  const won = data.levels.filter((l) => l !== level && !l.goals[0].mends && best(l.key)[0]);
+  at("ideas").hidden = !isOffered || !won.length;
+  at("ideas").replaceChildren(say("Try here what broke: ", "在这里试试攻破别的锁的走法："), ...won.map((l) => {
+    const b = Object.assign(document.createElement("button"), { type: "button", textContent: say(l.title) });
+    b.onclick = () => {
+      const all = beside(games[l.key], least(l.goals[0], l), game).flatMap((a) => a.moves);
+      at("how").scrollIntoView({ block: "nearest" });
+      replay([...all, ...rest(game, all.at(-1).to)]);
+    };
+    return b;
+  }));
 }
 
 // orphan says why a znode is left behind, if a lost message is the reason, and what repairs that.
@@ -629,7 +648,7 @@ function goalName({ kind, faults, mends }) {
   if (mends) return kindOf(kind) + say(`: ${level.other.en} only`, `：只有${level.other.zh}`);
   return kindOf(kind) + say(`, but not with ${level.other.en}`, `，而${level.other.zh}不会`);
 }
-const least = (goal) => goal.least ??= shortest(goal, game, level.coins, games[level.beside]) ?? [];
+const least = (goal, l = level) => goal.least ??= shortest(goal, games[l.key], l.coins, games[l.beside]) ?? [];
 
 // onward returns the shortest way from here to a goal, from the first choice on; or null.
 const onward = (goal) => shortest(goal, game, level.coins, games[level.beside], mine());
