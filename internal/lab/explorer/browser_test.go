@@ -145,6 +145,12 @@ func TestAWinWithTheKeyboardInABrowser(t *testing.T) {
 	b.Until(`performance.now() - endedAt >= HASTE`)
 	types("go-0", kb.Enter) // the first chip of the next level
 	b.Contains("#asks", "From a blog (lenshood, 2020).")
+
+	// At an end that is no win, the choices can be taken back.
+	browser.Evaluate[any](b, `void (path = rest(game, 0).slice(0, -1), played = path.length, show("go-0"))`)
+	b.Do(chromedp.KeyEvent(kb.Enter))
+	b.Contains("#says", "It held: ")
+	b.Until(`document.activeElement.id === "undo"`)
 }
 
 // The lock that nobody breaks says for how many clients and faults that is, and leads to what is left.

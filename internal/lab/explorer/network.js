@@ -457,7 +457,7 @@ function show(focus) {
   address(place);
   if (!shown) keep(place);
   showTerms();
-  if (focus) (document.querySelector(`[data-key="${focus}"]`) ?? at("board").querySelector(`[data-key^="${focus.slice(0, 4)}"]`) ?? at("board").querySelector("[data-key^=go]") ?? at("next")).focus({ preventScroll: true });
+  if (focus) (document.querySelector(`[data-key="${focus}"]`) ?? at("board").querySelector(`[data-key^="${focus.slice(0, 4)}"]`) ?? at("board").querySelector("[data-key^=go]") ?? at(at("next").hidden ? "undo" : "next")).focus({ preventScroll: true });
 }
 
 // showFinale says of a lock that nobody breaks how far that goes, and which mistakes the reader has met on his way.
