@@ -449,7 +449,7 @@ func TestThePageOnAPhoneInABrowser(t *testing.T) {
 	b.Until(`innerWidth === 761`)
 	assert.LessOrEqual(t, browser.Evaluate[int](b, `document.documentElement.scrollWidth`), 761)
 	b.Do(chromedp.EmulateViewport(390, 844))
-	b.Until(`innerWidth === 390 && at("board").plan.isNarrow`)
+	b.Until(`innerWidth === 390 && at("board").plan.isNarrow && !at("words").open`)
 	far := browser.Evaluate[float64](b, `at("second").getBoundingClientRect().bottom - at("board").getBoundingClientRect().top`)
 	assert.LessOrEqual(t, far, 844.0, "both boards together, in pixels")
 }
@@ -467,9 +467,11 @@ func TestTheWordsOnAPhoneInABrowser(t *testing.T) {
 		b.Until(`!at("terms").checkVisibility()`)
 		b.Do(chromedp.Click(chromedp.CSS("#words summary")))
 		b.Until(`at("terms").checkVisibility() && at("terms").getBoundingClientRect().bottom <= at("second").getBoundingClientRect().top`)
+		b.Until(`at("terms").getBoundingClientRect().bottom <= innerHeight`) // it is read without scrolling
 		b.Do(chromedp.Click(chromedp.CSS("#words summary")))
 		b.Do(chromedp.Click(chromedp.CSS("#give summary")))
 		b.Until(`at("hint").checkVisibility() && at("answers").getBoundingClientRect().bottom <= at("second").getBoundingClientRect().top`)
+		b.Until(`at("answers").getBoundingClientRect().bottom <= innerHeight`)
 		b.Do(chromedp.EmulateViewport(1366, 768))
 		b.Until(`at("terms").checkVisibility() && !document.querySelector("#words summary").checkVisibility()`)
 	}

@@ -939,6 +939,10 @@ at("give").ontoggle = () => {
   show();
 };
 
+at("help").addEventListener("toggle", ({ target }) => { // which may open below the screen of a phone
+  if (isNarrow.matches && target.open) requestAnimationFrame(() => target.scrollIntoView({ block: "nearest" }));
+}, true);
+
 // ---- All interleavings, one column each ----
 
 const figure = (n) => n.toLocaleString("en");
