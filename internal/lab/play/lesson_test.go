@@ -165,10 +165,13 @@ func (w *window) looksBack() {
 	w.Until(`past.at === null && boards.every((b) => !b.stage.story.past)`)
 	w.press("#lesson [data-do=moment]")
 	w.Until(`past.focus?.decides && [...document.querySelectorAll(".again")].every((e) => e.checkVisibility())`)
-	for _, board := range []string{"#board0", "#board1"} {
-		text := w.Text(board + " .again span")
-		assert.Regexp(w, `^At \d+\.\d s: the decisive moment\.$`, text)
-	}
+	w.Contains("#board0 .again span", "the decisive moment")
+	text := w.Text("#board0 .again span")
+	assert.Regexp(w, `^At \d+\.\d s: the decisive moment\.$`, text)
+	w.Says("#board1 .again span", text) // it is the same on both boards
+	hairlines := browser.Evaluate[[]float64](w.Browser, `boards.map((b) => b.strip.at)`)
+	shown := browser.Evaluate[float64](w.Browser, `STRIP.left($("strips").children[0]) + wide($("strips").children[0]) * past.at / past.clock.length`)
+	assert.InDeltaSlice(w, []float64{shown, shown}, hairlines, 0.01)
 	index := `past.moments.findIndex((m) => m.frame === past.focus.frame)`
 	at := browser.Evaluate[int](w.Browser, index)
 	w.Contains("#earlier", "previous event")

@@ -1060,7 +1060,7 @@ function drawStrips() {
     const zero = stories[i].phases[1]?.at ?? stories[i].end; // before the first action, it is now
     const { phases } = stories[i], isCut = (p, k) => k > 0 && phases[k] && phases[k].at - phases[k - 1].at > (p.at - clock.phases[k - 1].at) * 1000 + SECOND / 2;
     const breaks = clock.phases.filter(isCut).map((p) => p.at / clock.length);
-    board.strip = drawStrip(canvas, stories[i], x, at === null ? now : at / clock.length, ticks, zero, false, breaks);
+    board.strip = drawStrip(canvas, stories[i], x, at === null ? now : x(board.recorded()), ticks, zero, false, breaks);
     canvas.ariaLabel = stripSays(board.strip);
   });
 }
@@ -1199,8 +1199,8 @@ async function goes(by) {
 // LEAD is how many microseconds of the record are played before the decisive moment.
 const LEAD = 1.5 * SECOND;
 
-// decides plays what led to the decisive moment of a task that is done, if it was recorded, and stops there: on each
-// board at the moment at which most of the decisive messages are on their way.
+// decides plays what led to the decisive moment of a task that is done, if it was recorded, and stops there: when most of
+// the decisive messages are on their way. That is the same moment on both boards, unless one of them has no such message then.
 async function decides(what) {
   await recall();
   const isIt = { notified: (f) => f.kind === NOTIFICATION, lost: (f) => f.lost }[what];
@@ -1210,10 +1210,13 @@ async function decides(what) {
     const best = [...times].sort((t, u) => many(u) - many(t))[0];
     return { story, all, best, frame: all[times.indexOf(best)] };
   });
-  const [first] = found.filter((f) => f.frame).sort((f, g) => g.all.length - f.all.length); // where more happens
-  if (!first) return;
-  const rest = still.matches ? 0 : LEAD;
-  shows(past.clock.shown(found.indexOf(first), first.best), { ...first, best: found.map((f) => f.best), rest, decides: !rest });
+  const sides = found.filter((f) => f.frame).sort((f, g) => g.all.length - f.all.length); // first where more happens
+  if (!sides.length) return;
+  const moments = sides.map(({ story, best }) => past.clock.shown(past.stories.indexOf(story), best));
+  const isCommon = (at) => sides.every(({ story, all }) => all.some((f) => there(f, past.clock.recorded(past.stories.indexOf(story), at))));
+  const common = moments.find(isCommon), rest = still.matches ? 0 : LEAD;
+  const best = found.map((f, i) => common === undefined ? f.best : past.clock.recorded(i, common));
+  shows(common ?? moments[0], { ...sides[0], best, rest, decides: !rest });
   past.of = "";
 }
 

@@ -45,7 +45,7 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
   ink.fillStyle = color("line");
   for (const tick of ticks) ink.fillRect(gutter + room * tick, 0, 1, height - STRIP.axis);
   const { end } = story, server = story.clients.length;
-  const drawn = { now: px(end), belief: [], both: [], pauses: [], sessions: [], left: [], says: [], lost: [],
+  const drawn = { now: px(end), at: gutter + room * at, belief: [], both: [], pauses: [], sessions: [], left: [], says: [], lost: [],
     writes: [], tokens: [], bounces: [], seconds: [], requests: [], over: [], breaks: breaks.map((share) => gutter + room * share) };
 
   // The axis. A moment after the end, or in a time that is left out, has no place of its own.
@@ -211,9 +211,9 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
   }
 
   ink.fillStyle = color("ink");
-  ink.fillRect(gutter + room * at, 0, 1.5, height - STRIP.axis);
+  ink.fillRect(drawn.at, 0, 1.5, height - STRIP.axis);
   if (isHandle) {
-    const middle = { x: gutter + room * at + 0.75, y: py(0) };
+    const middle = { x: drawn.at + 0.75, y: py(0) };
     ink.beginPath();
     ink.roundRect(middle.x - 16, middle.y - 7, 32, 14, 7);
     ink.fillStyle = color("paper");
