@@ -23,7 +23,7 @@ type lesson struct {
 	Timed     bool      `json:"timed"`   // it is about what happens when: below the boards its time is drawn
 	Drags     bool      `json:"drags"`   // the reader drags the end of a pause, and recorded runs answer his guess
 
-	// Untold is the name of the lock on the right until the guess is answered. Its own name would answer it.
+	// Untold is the name of the lock on the right until the lesson is over. Its own name would answer a guess.
 	Untold lang.Text `json:"untold"`
 
 	Readers []int `json:"readers"` // the clients that only read, where the lock has readers; null: no lesson about that
@@ -222,7 +222,7 @@ var lessons = []lesson{
 		pace:    slow,
 		Sound:   true,
 		Timed:   true,
-		Untold:  text("Step 5: a guid in each name", "第 5 步：名字里有 guid"),
+		Untold:  text("Step 5: what is different?", "第 5 步：有什么不同？"),
 		Guesses: []guess{{
 			Text: text("Your guess: will client 1 learn that it has a znode in the queue?",
 				"你猜：客户端 1 会知道队列里有自己的 znode 吗？"),

@@ -255,7 +255,7 @@ class Board {
   // words writes everything around the drawing.
   words() {
     const { root, is, stage } = this, l = learns() ? service.lessons[service.course.lesson - 1] : null;
-    const name = this.i && l?.untold.en ? l.untold : is.name;
+    const name = this.i && l?.untold.en && !isOver() ? l.untold : is.name;
     if (stage.named.step !== name) {
       stage.named.step = name;
       stage.write();
@@ -463,7 +463,7 @@ function render() {
 
 // SIGNS are the signs that the legend explains in each lesson: those that no word beside them explains, in one line.
 const SIGNS = { 1: ["request", "rings", "believes", "silence"], 2: ["request", "rings", "believes", "silence"],
-  3: ["notification", "watches", "awake"], 4: ["watches", "lost", "ids", "believes", "cut"],
+  3: ["notification", "watches", "awake"], 4: ["watches", "lost", "believes", "silence", "cut"],
   5: ["tokens", "believes", "stopped", "both", "silence"], 6: ["request", "reply", "notification", "watches", "kinds"] };
 
 // legend shows the signs of the lesson, or all that the locks can show.
