@@ -227,10 +227,22 @@ func TestBackLeadsToTheTaskBeforeInABrowser(t *testing.T) {
 	w.at(4, 3)
 	w.pressNext()
 	w.done(3)
+	w.at(4, 4)
+	assert.NotContains(t, w.Text("#lesson .seen"), "session", "the answer, before the guess")
+	w.Contains("#lesson li.now .guesses", "who holds the lock when the session of client 1 has ended?")
+	browser.Evaluate[any](w.Browser, `notes(0, "-1"); notes(1, "2"); null`)
+	w.pressNext() // the client is killed in earnest
+	w.done(4)
+	w.Contains("#lesson .guesses", "Step 4: you guessed nobody ✗, measured: client 2")
+	w.Contains("#lesson .guesses", "Step 5: you guessed client 2 ✓, measured: client 2")
+	w.Contains("#lesson .seen", "The server has deleted the znode with the session of client 1")
+	w.becomes(1, "crashed", "crashed")
+	w.becomes(2, "holds", "holds")
+	w.Until(`boards.every((b) => b.strip?.over.join() === "1")`)
 	w.Contains("#board1 h2", "Step 5: survives lost replies")
 	over := browser.Evaluate[int](w.Browser, `service.course.since`)
 	w.Do(chromedp.Reload()) // of a lesson that is over nothing is done again
-	w.Until(`document.querySelectorAll("#lesson li.done").length === 3`)
+	w.Until(`document.querySelectorAll("#lesson li.done").length === 4`)
 	assert.Equal(t, over, browser.Evaluate[int](w.Browser, `service.course.since`))
 }
 

@@ -210,10 +210,10 @@ var lessons = []lesson{
 			"服务器创建了 znode，客户端却不知道。这个 znode 由谁删除？"),
 		Situation: text(
 			"Client 0 holds the lock, in step 4 on the left and in step 5 on the right. "+
-				"Client 1 will ask for a znode: the server will create it, and then the connection breaks, "+
-				"so that the reply is lost.",
-			"客户端 0 持有锁，左边是第 4 步，右边是第 5 步。接下来，客户端 1 请求创建 znode："+
-				"服务器会创建它，随后连接断开，响应也就丢失了。"),
+				"When client 1 asks, the server will create its znode, and then the connection breaks: "+
+				"the reply to create is lost.",
+			"客户端 0 持有锁，左边是第 4 步，右边是第 5 步。接下来，客户端 1 请求加锁："+
+				"服务器会创建它的 znode，随后连接断开，create 的响应也就丢失了。"),
 		left:    "4",
 		right:   "5",
 		clients: 3,
@@ -238,10 +238,15 @@ var lessons = []lesson{
 				"你猜：那时谁持有锁？"),
 			Of:   text("who holds the lock", "谁持有锁"),
 			Kind: guessNext, At: 2, Known: 2, measured: holder,
+		}, {
+			Text: text("Your guess: who holds the lock when the session of client 1 has ended?",
+				"你猜：客户端 1 的会话结束以后，谁持有锁？"),
+			Of:   text("who holds the lock", "谁持有锁"),
+			Kind: guessNext, At: 3, Known: 3, measured: holder,
 		}},
 		Tasks: []task{
-			{Text: text("Let client 1 ask for the lock. The reply to its create is lost.",
-				"让客户端 1 请求加锁。它的 create 的响应会丢失。"), Do: "lock", Client: 1, Moment: "lost",
+			{Text: text("Let client 1 ask for the lock.",
+				"让客户端 1 请求加锁。"), Do: "lock", Client: 1, Moment: "lost",
 				done: func(b *side) bool {
 					hasFailed := b.clients[1].State == actor.Failed
 					hasFound := b.Watches(1) // not only waits: Lock may not have noticed the loss yet
@@ -270,15 +275,28 @@ var lessons = []lesson{
 				},
 				seen: func(b *side) lang.Text {
 					if b.are("idle", "holds") {
-						return lang.Of("Client 1 holds the lock, and deletes its znode when it unlocks. Then it is the turn of client 2.",
-							"客户端 1 持有锁，解锁时会删除自己的 znode，然后轮到客户端 2。")
+						return text("Client 1 holds the lock, and will delete its znode when it unlocks.",
+							"客户端 1 持有锁，解锁时会删除自己的 znode。")
 					}
-					return lang.Of(
-						"The first znode belongs to client 1, which does not know of it, so nobody deletes it. "+
-							"Client 2 waits, and nobody gets the lock while the session of client 1 lives.",
-						"排在第一的 znode 属于客户端 1，客户端 1 却不知道，所以没有客户端会删除它。"+
-							"客户端 2 一直在等；只要客户端 1 的会话还在，谁也拿不到锁。",
+					return text(
+						"The first znode belongs to client 1, which does not know of it and does not delete it: "+
+							"client 2 waits.",
+						"排在第一的 znode 属于客户端 1，客户端 1 却不知道，也就不会删除它："+
+							"客户端 2 一直在等。",
 					)
+				}},
+			{Text: text("Kill client 1.",
+				"杀掉客户端 1。"), Do: "kill", Client: 1,
+				done: func(b *side) bool { return b.over(1) && b.clients[2].Is == actor.Holds },
+				seen: func(b *side) lang.Text {
+					if b.clients[1].State == actor.Failed {
+						return text("The server has deleted the znode with the session of client 1, and client 2 holds the lock. "+
+							"If client 1 had not crashed, its znode would still block everybody.",
+							"服务器结束客户端 1 的会话，同时删除了那个 znode，客户端 2 持有锁。"+
+								"如果客户端 1 没有崩溃，它的 znode 现在还会堵住所有客户端。")
+					}
+					return text("The znode of client 1 is deleted in the same way, and client 2 holds the lock.",
+						"客户端 1 的 znode 也是这样删除的，客户端 2 持有锁。")
 				}},
 		},
 	},
@@ -536,7 +554,7 @@ func (s *service) guide() {
 	t := l.Tasks[c.Done]
 	for _, b := range s.laid() {
 		if s.course.Spoiled == nobody && len(b.clients) == l.clients {
-			s.course.Spoiled = l.spoiled(b)
+			s.course.Spoiled = l.spoiled(b, c.Done)
 		}
 	}
 	if s.course.Spoiled != nobody {
@@ -568,8 +586,9 @@ func (s *service) guide() {
 	s.course.Seen = append(s.course.Seen, seen)
 }
 
-// spoiled returns a client that has lost its session or the lock, although no task makes it lose them, or nobody.
-func (l *lesson) spoiled(b *side) int {
+// spoiled returns a client that has lost its session or the lock, although no task up to the present one makes it lose
+// them, or nobody.
+func (l *lesson) spoiled(b *side, present int) int {
 	hasBegun := b.Counters().Action != nil && b.Counters().Action.Do != "lesson"
 	for _, c := range b.clients {
 		if c.first == 0 {
@@ -577,7 +596,7 @@ func (l *lesson) spoiled(b *side) int {
 		}
 	}
 	return slices.IndexFunc(b.clients, func(c *client) bool {
-		isMeant := hasBegun && slices.ContainsFunc(l.Tasks, func(t task) bool {
+		isMeant := hasBegun && slices.ContainsFunc(l.Tasks[:present+1], func(t task) bool {
 			return (t.Do == "kill" || t.Do == "pause") && t.Client == c.Number
 		})
 		hasLost := c.Session != c.first || c.Over > 0 || c.State == actor.Told

@@ -111,7 +111,6 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
         ink.fillRect(from, py(i) - band / 2 + 3, 19, band - 6);
         write("❚❚", from + 3, py(i), color("bad"));
       }
-      if (s.is === "crashed") cross(ink, { x: from, y: py(i) }, band, color("bad"));
     }
     write(named(say(c.name), say(c.name).replace(/^(client|客户端) /, "")), 4, py(i), color("ink"));
   });
@@ -209,6 +208,10 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
     ink.lineWidth = 1.5;
     for (const side of [-3, 3]) line(ink, { x: left + side - 3, y: height - 2 }, { x: left + side + 3, y: height - STRIP.axis + 1 });
   }
+
+  story.clients.forEach((c, i) => { // a crash is the first thing after a gap
+    for (const s of c.states.filter((s) => s.is === "crashed")) cross(ink, { x: px(s.at), y: py(i) }, band, color("bad"));
+  });
 
   ink.fillStyle = color("ink");
   ink.fillRect(drawn.at, 0, 1.5, height - STRIP.axis);
