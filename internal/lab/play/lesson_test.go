@@ -899,7 +899,7 @@ func TestThePauseIsDraggedInABrowser(t *testing.T) {
 	w.Contains("#board1 .banners", "The store has refused the late write of client 0")
 	w.Contains("#lesson .guesses label:nth-of-type(1)", "✓")
 	w.Contains("#lesson .guesses label:nth-of-type(2)", "✗ recorded for 8 s: refused")
-	w.Contains("#lesson .change", "between which two pauses does the answer change?")
+	w.Contains("#lesson .change", "in which step does the answer change, and between which two pauses?")
 	assert.Equal(t, [][]string{{"1 accepted", "0 late"}, {"1 accepted", "0 refused"}}, strips("writes"))
 	assert.Equal(t, [][]string{{"none", "none"}, {"9", "6"}}, strips("tokens.map((token) => token.words)"))
 	bounces := browser.Evaluate[[][]int](w.Browser, `boards.map((b) => b.strip.bounces)`)
@@ -933,8 +933,9 @@ func TestThePauseIsDraggedInABrowser(t *testing.T) {
 		canvas.dispatchEvent(new PointerEvent("pointerdown", at));
 	})()`)
 	w.Contains("#seconds", "2 s")
-	w.Contains("#lesson .change", "✓ It changes between 4 and 5 s: there the session ends.")
-	w.Contains("#lesson .guesses label:nth-of-type(2)", "✗ recorded for 8 s: refused") // it is kept
+	w.Contains("#lesson .change", "✓ In step 5, between 4 and 5 s: there the session ends. Step 4 accepts every write.")
+	w.Contains("#lesson .guesses label:nth-of-type(1)", "✓ for 8 s; recorded for 2 s: accepted")
+	w.Contains("#lesson .guesses label:nth-of-type(2)", "✗ for 8 s; recorded for 2 s: accepted")
 	assert.Equal(t, [][]string{{"0 accepted"}, {"0 accepted"}}, strips("writes"))
 	w.press("#language")
 	w.Contains("#board1 .banners", "它没有迟到")
@@ -947,6 +948,7 @@ func TestThePauseIsDraggedInABrowser(t *testing.T) {
 	w.done(1)
 	w.Contains("#lesson", "It is in time: the session of client 0 has not ended.")
 	w.Contains("#log", "You: stop client 0 for 2 s.")
-	w.Contains("#lesson .guesses", "Step 5: you guessed accepted ✗ recorded for 8 s: refused, measured for 2 s: accepted")
+	w.Contains("#lesson .guesses", "Step 4: you guessed accepted for 8 s ✓, measured for 2 s: accepted")
+	w.Contains("#lesson .guesses", "Step 5: you guessed accepted for 8 s ✗, measured for 2 s: accepted")
 	w.Until(`$("time").checkVisibility() && !$("pause").checkVisibility()`)
 }

@@ -717,8 +717,8 @@ function guess(at, about, place) {
   const fields = live().map((_, i) => {
     const value = guesses.get(guessKey(i, about));
     const isKnown = value && value !== UNKNOWN, isOther = kind === "write" && guessedAt !== pause(); // the guess was about another pause
-    const said = isOver && isKnown ? [say(side(i) ? "you guessed " : "You guessed ", "你猜：") + guessed(kind, value),
-      ...(isOther ? [...answers(i), say(`, measured for ${pause()} s: `, `；停 ${pause()} 秒实测：`)] : [mark(Number(value) === measured[i]), say(", measured: ", "；实测：")])]
+    const said = isOver && isKnown ? [say(side(i) ? "you guessed " : "You guessed ", "你猜：") + guessed(kind, value) + (isOther ? say(` for ${guessedAt} s`, `（停 ${guessedAt} 秒）`) : ""),
+      mark(isOther ? isRightFor(i) : Number(value) === measured[i]), ...(isOther ? [say(`, measured for ${pause()} s: `, `；停 ${pause()} 秒实测：`)] : [say(", measured: ", "；实测：")])]
       : [say(`${side(i) ? of.en : capital(of.en)}: `, `${of.zh}：`)];
     if (isOver) return make("span", { className: "guess" }, side(i) && capital(side(i)) + say(": ", "，"), ...said,
       make("b", { className: kind === "write" && isHarmed(live()[i]) ? "bad" : "" }, guessed(kind, measured[i])));
@@ -726,7 +726,7 @@ function guess(at, about, place) {
     for (const [name, v] of Object.entries({ "data-guess": i, min: 0, max: 999, inputmode: "numeric" })) field.setAttribute(name, v);
     if (value && value !== UNKNOWN) field.value = value;
     field.disabled = kind === "write" && hasGuessed();
-    return make("label", {}, side(i), " ", field, ...(isKnown && seenPauses.has(guessedAt) ? answers(i) : []));
+    return make("label", {}, side(i), " ", field, ...(kind === "write" && isKnown && seenPauses.has(pause()) ? answers(i) : []));
   });
   const unknown = make("button", { type: "button", className: "unknown" }, say("I do not know", "我不知道"));
   const mine = { type: "button", className: hasChosen() ? "final next" : "final", disabled: !hasChosen() };
@@ -1166,23 +1166,27 @@ Board.prototype.pauseSays = function () {
     say(sum), ...(hasGivenUp ? [" ", say("By its own clock, client 0 no longer relies on the lock.", "客户端 0 按自己的时钟判断，已经不再依赖这把锁。")] : []))];
 };
 
-// answers says beside the guess about a pause whether it was right, and what was recorded of that pause.
-function answers(i) {
-  const { ok } = recordedPause(guessedAt)[i].writes.at(-1), isRight = guesses.get(guessKey(i, lessonGuesses()[0])) === String(Number(ok));
-  return [mark(isRight), say(` recorded for ${guessedAt} s: ${guessed("write", ok)}`, ` 停 ${guessedAt} 秒录得：${guessed("write", ok)}`)];
-}
+// outcome reports whether the store has accepted the write after the recorded pause of so many seconds.
+const outcome = (i, seconds) => recordedPause(seconds)[i].writes.at(-1).ok;
+
+// isRightFor reports whether the guess was right for the pause for which it was made.
+const isRightFor = (i) => guesses.get(guessKey(i, lessonGuesses()[0])) === String(Number(outcome(i, guessedAt)));
+
+// answers says beside the guess whether it was right, and what was recorded of the pause that is drawn.
+const answers = (i) => [mark(isRightFor(i)), guessedAt === pause() ? "" : say(` for ${guessedAt} s;`, `（停 ${guessedAt} 秒）；`),
+  say(` recorded for ${pause()} s: ${guessed("write", outcome(i, pause()))}`, ` 停 ${pause()} 秒录得：${guessed("write", outcome(i, pause()))}`)];
 
 // isLate reports whether the write comes too late after a pause of so many seconds.
 const isLate = (seconds) => recordedPause(seconds).every(({ writes }) => writes.at(-1).late);
 
-// change asks where the answer changes. It says so once the answers on both sides of it have been shown.
+// change asks where an answer changes: in step 5 alone. It says so once the answers on both sides of it have been shown.
 function change() {
   const seen = [...seenPauses];
   let last = Number($("until").min); // the longest pause that is in time
   while (!isLate(last + 1)) last++;
   const isFound = seen.some((seconds) => seconds <= last) && seen.some((seconds) => seconds > last);
-  return make("p", { className: "change" }, isFound ? say(`✓ It changes between ${last} and ${last + 1} s: there the session ends.`, `✓ 答案在 ${last} 秒和 ${last + 1} 秒之间改变：会话在那时结束。`)
-    : say("Drag on: between which two pauses does the answer change?", "继续拖动：答案在哪两个停顿之间改变？"));
+  return make("p", { className: "change" }, isFound ? say(`✓ In step 5, between ${last} and ${last + 1} s: there the session ends. Step 4 accepts every write.`, `✓ 第 5 步的答案在 ${last} 秒和 ${last + 1} 秒之间改变：会话在那时结束。第 4 步总是接受。`)
+    : say("Drag on: in which step does the answer change, and between which two pauses?", "继续拖动：哪一步的答案会变？在哪两个停顿之间变？"));
 }
 
 // goes shows the next recorded frame, or the one before.
