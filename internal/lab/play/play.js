@@ -932,13 +932,13 @@ function animate() {
 // last is the end of what was recorded.
 const past = { stories: [], clock: null, last: 0, moments: [], at: null, focus: null, of: "", lesson: 0, asked: 0 };
 
-// AFTER is how many milliseconds a strip goes on after a lesson, so that its end can be seen.
+// AFTER is how many milliseconds a strip goes on after a task, so that its result can be seen.
 const AFTER = 2000;
 
 // isWaiting reports whether time passes on the strips although nothing happens: a task waits, or a session runs out.
 function isWaiting() {
   const waits = toDo() && (toDo().do === "" || isDoing());
-  const isFresh = isOver() && performance.now() < onPage(service.course.since) + AFTER;
+  const isFresh = service.course.done > 0 && performance.now() < onPage(service.course.since) + AFTER;
   return waits || isFresh || live().some((b) => b.clients.some((c, i) => c.over < 0 && /^(stopped|crashed)/.test(b.state(i))));
 }
 
@@ -975,6 +975,7 @@ async function recall() {
     return all.filter(({ frame, write, event }) => (frame ?? write ?? event).from >= story.phases[0].at).map((m) => ({ ...m, story, at: place(m) }));
   }).sort((a, b) => a.at - b.at));
   past.of = of;
+    for (const [i, p] of s.phases.entries()) p.over = Math.min(p.over + SECOND, s.phases[i + 1]?.at ?? s.end); // its result is seen
   past.lesson = course.lesson;
 }
 
