@@ -590,7 +590,7 @@ func TestTheTextComesAfterThePictureInABrowser(t *testing.T) {
 	for i, late := range []string{"0 late", "0 refused"} {
 		strip := func(of string) string { return fmt.Sprintf(`boards[%d].strip.%s`, i, of) }
 		assert.Equal(t, []string{"1 accepted", late}, browser.Evaluate[[]string](w.Browser, strip("writes")))
-		assert.Equal(t, []int{0, 1}, browser.Evaluate[[]int](w.Browser, strip("says")), "the holders, as the server says")
+		assert.Equal(t, []string{"0", "1"}, browser.Evaluate[[]string](w.Browser, strip("says")), "the holders, as the server says")
 		assert.Equal(t, []int{0}, browser.Evaluate[[]int](w.Browser, strip("pauses")))
 		assert.Contains(t, browser.Evaluate[[]string](w.Browser, strip("both")), "0,1", "both believe at once")
 		seconds := browser.Evaluate[[]int](w.Browser, strip("seconds")+`.map((s) => s.second)`)

@@ -359,6 +359,7 @@ var lessons = []lesson{
 		pace:    slow,
 		Calm:    true,
 		Guesses: []guess{{
+		Timed:   true,
 			Text: text("Your guess: how many of them hold the lock at the same time?",
 				"你猜：其中有几个同时持有锁？"),
 			Of:   text("clients that hold the lock", "持有锁的客户端"),

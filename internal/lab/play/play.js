@@ -464,7 +464,7 @@ function render() {
 // SIGNS are the signs that the legend explains in each lesson: those that no word beside them explains, in one line.
 const SIGNS = { 1: ["request", "rings", "believes", "silence"], 2: ["request", "rings", "believes", "silence"],
   3: ["notification", "watches", "awake"], 4: ["watches", "lost", "believes", "silence", "cut"],
-  5: ["tokens", "believes", "stopped", "both", "silence"], 6: ["request", "reply", "notification", "watches", "kinds"] };
+  5: ["tokens", "believes", "stopped", "both", "silence"], 6: ["request", "reply", "notification", "watches", "kinds", "believes", "cut"] };
 
 // legend shows the signs of the lesson, or all that the locks can show.
 function legend() {

@@ -62,6 +62,7 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
   }
 
   // What each client believes. A pause is a gap, in which the time until the end of the session runs out.
+  const hasReaders = story.clients.some((c) => c.states.some((s) => s.is === "reads")); // then a holder has its letter
   const spans = (c) => c.states.map((s, i) => ({ is: s.is, from: s.at, to: c.states[i + 1]?.at ?? end }));
   story.clients.forEach((c, i) => {
     ink.fillStyle = color("line");
@@ -76,6 +77,8 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
       if (inside(s.is)) {
         drawn.belief.push(i);
         box(s.from, s.to, i, color("holder"));
+        const letter = s.is === "reads" ? "R" : "W", isSeen = px(s.to) - px(s.from) > 14;
+        if (hasReaders && isSeen) write(letter, (px(s.from) + px(s.to)) / 2, py(i), color("paper"), "700", "center");
       }
       if (s.is === "waits") { // hollow
         ink.strokeStyle = color("ink");
@@ -122,7 +125,7 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
     lostReply(ink, { x: px(f.to), y: py(f.client) }, band * 0.55, color("paper"), color("bad"));
   }
 
-  // Two that believe at once: hatched.
+  // Two that believe at once: hatched, unless both only read.
   const times = [...new Set(story.clients.flatMap((c) => c.states.map((s) => s.at)))].sort((a, b) => a - b);
   times.forEach((from, k) => {
     const believes = (is) => inside(is) && is !== "reads";
@@ -143,20 +146,23 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
     }
   });
 
-  // What the server says: the client whose znode is the first.
+  // What the server says: the client whose znode is the first or, if readers are the first, all readers before a writer.
   write(named(say("server says", "服务器认为"), say("server", "服务器")), 4, py(server), color("ink"));
   const queue = (t) => story.nodes.filter((n) => there(n, t)).sort((m, n) => place(m) - place(n));
-  const first = (t) => queue(t)[0]?.owner ?? -1;
+  const first = (t) => {
+    const all = queue(t), others = all.findIndex((n) => !n.name.includes("__READ__"));
+    return all.slice(0, others < 0 ? all.length : Math.max(1, others)).map((n) => n.owner).join(" ");
+  };
   const changes = [...new Set(story.nodes.flatMap((n) => [n.from, n.to]).filter((t) => t >= 0))].sort((a, b) => a - b);
   for (let k = 0; k < changes.length; k++) {
-    const owner = first(changes[k]), from = changes[k];
-    while (k + 1 < changes.length && first(changes[k + 1]) === owner) k++;
-    if (owner < 0) continue;
+    const owners = first(changes[k]), from = changes[k];
+    while (k + 1 < changes.length && first(changes[k + 1]) === owners) k++;
+    if (!owners) continue;
     const to = changes[k + 1] ?? end;
-    drawn.says.push(owner);
+    drawn.says.push(owners);
     box(from, to, server, color("soft"));
     const middle = (px(from) + px(to)) / 2;
-    if (px(to) - px(from) > 14) write(String(owner), middle, py(server), color("paper"), "700", "center");
+    if (px(to) - px(from) > 6 + 8 * owners.length) write(owners, middle, py(server), color("paper"), "700", "center");
   }
 
   story.clients.forEach((c, i) => { // the end of a session, in the lanes of its client and of the server
