@@ -69,6 +69,7 @@ func notified(b *side) int { return b.Counters().Notifications }
 type task struct {
 	Text   lang.Text `json:"text"`
 	Do     string    `json:"do"`     // the button; "": the reader waits
+	Or     string    `json:"or"`     // another button, and the reader chooses; "": there is none
 	Client int       `json:"client"` // everyone: the command is for all clients that can do it
 	Moment string    `json:"moment"` // the decisive message, shown again: lost or notified; "": none
 
@@ -344,11 +345,11 @@ var lessons = []lesson{
 	{
 		N:     6,
 		Title: text("Readers and a writer", "读者和写者"),
-		Question: text("Clients that only read do each other no harm. Can they hold the lock at the same time?",
-			"只读的客户端互不妨碍。它们能同时持有锁吗？"),
+		Question: text("Readers do each other no harm. Can they hold the lock at the same time?",
+			"读者之间互不妨碍。它们能同时持有锁吗？"),
 		Situation: text(
-			"Clients 0, 1 and 2 want to read, client 3 wants to write, and clients 4 and 5 want to read. "+
-				"The lock of step 5, on the left, does not learn what a client wants. The lock of step 6, on the right, does.",
+			"Clients 0, 1 and 2 want to read, client 3 to write, clients 4 and 5 to read. "+
+				"Step 5, on the left, does not learn what a client wants. Step 6 does.",
 			"客户端 0、1、2 要读，客户端 3 要写，客户端 4、5 要读。"+
 				"左边是第 5 步：客户端要读还是要写，锁并不知道。右边是第 6 步：锁知道。"),
 		left:    "5",
@@ -358,8 +359,8 @@ var lessons = []lesson{
 		scene:   slices.Repeat([]string{"idle"}, 6),
 		pace:    slow,
 		Calm:    true,
-		Guesses: []guess{{
 		Timed:   true,
+		Guesses: []guess{{
 			Text: text("Your guess: how many of them hold the lock at the same time?",
 				"你猜：其中有几个同时持有锁？"),
 			Of:   text("clients that hold the lock", "持有锁的客户端"),
@@ -376,9 +377,24 @@ var lessons = []lesson{
 				"你猜：那时谁持有锁？"),
 			Of:   text("who holds the lock", "谁持有锁"),
 			Kind: guessNext, At: 1, Known: 1, measured: holder,
+		}, {
+			Text: text("Your guess: how many clients are notified?",
+				"你猜：有多少个客户端会收到通知？"),
+			Of:   text("notified clients", "收到通知的客户端"),
+			Kind: guessNumber, At: 2, Known: 2, measured: notified,
+		}, {
+			Text: text("Your guess, for what you choose: does client 0 get the lock at once?",
+				"你猜：按你选的，客户端 0 会不会马上拿到锁？"),
+			Of:   text("client 0 gets the lock at once", "客户端 0 会不会马上拿到锁"),
+			Kind: guessYes, At: 3, Known: 3, measured: func(b *side) int {
+				if b.clients[0].IsInside() {
+					return 1
+				}
+				return 0
+			},
 		}},
 		Tasks: []task{
-			{Text: text("Let all of them ask for the lock, in the order of their numbers.",
+			{Text: text("Let all ask for the lock, in the order of their numbers.",
 				"让它们按编号的顺序请求加锁。"), Do: "lock", Client: everyone,
 				done: func(b *side) bool {
 					isShared := b.are("reads", "reads", "reads", "waits", "waits", "waits")
@@ -392,7 +408,7 @@ var lessons = []lesson{
 					return lang.Of("Client 0 holds the lock alone: here readers wait for readers.",
 						"客户端 0 独占锁：在这里，读者也要等读者。")
 				}},
-			{Text: text("Let all clients that hold the lock unlock.",
+			{Text: text("Let the holders unlock.",
 				"让所有持有锁的客户端解锁。"), Do: "unlock", Client: everyone,
 				done: func(b *side) bool {
 					if b.isShared() {
@@ -411,7 +427,7 @@ var lessons = []lesson{
 					return lang.Of("Client 0 has read. Now client 1 holds the lock, alone.",
 						"客户端 0 读过了。现在客户端 1 独自持有锁。")
 				}},
-			{Text: text("Once more: let all clients that hold the lock unlock.",
+			{Text: text("Once more: let the holders unlock.",
 				"再来一次：让所有持有锁的客户端解锁。"), Do: "unlock", Client: everyone, Moment: "notified",
 				done: func(b *side) bool {
 					if b.isShared() {
@@ -420,14 +436,29 @@ var lessons = []lesson{
 					return b.are("idle", "idle", "holds") && b.Quiet()
 				},
 				seen: func(b *side) lang.Text {
-					told := notifications(b.Counters().Notifications)
 					if b.isShared() {
-						return lang.Of(
-							"%s, to the readers that waited for the writer. All of them read now, and nobody waits.",
-							"%s，发给了等待写者的读者。它们现在一起读，没有客户端在等。", told)
+						return text("Both readers that waited for the writer now read, and nobody waits.",
+							"等待写者的两个读者现在一起读，没有客户端在等。")
 					}
-					return lang.Of("%s. It is the turn of client 2, and three clients still wait, two of them only to read.",
-						"%s。刚轮到客户端 2，还有三个客户端在等，其中两个只想读。", told)
+					return text("It is the turn of client 2, and three clients still wait, two of them only to read.",
+						"刚轮到客户端 2，还有三个客户端在等，其中两个只想读。")
+				}},
+			{Text: text("Let client 0 ask again, to read or to write.",
+				"让客户端 0 再次请求加锁：要读还是要写，由你选。"), Do: "lock", Or: "read",
+				done: func(b *side) bool {
+					waits := b.are("waits") && b.Watches(0)
+					return (waits || b.are("reads")) && b.Quiet()
+				},
+				seen: func(b *side) lang.Text {
+					switch {
+					case b.are("reads"):
+						return text("Client 0 reads at once, beside clients 4 and 5.", "客户端 0 马上就能读，和客户端 4、5 一起。")
+					case b.isShared():
+						return text("Client 0 waits until clients 4 and 5 have both unlocked: a writer holds the lock alone.",
+							"客户端 0 要等客户端 4、5 都解锁：写者要独占锁。")
+					}
+					return text("Client 0 waits behind client 5, whether it reads or writes.",
+						"不管要读还是要写，客户端 0 都排在客户端 5 后面等。")
 				}},
 		},
 	},

@@ -25,6 +25,9 @@ const clientAction = (i, what) => what === "pause" ? say(`Do it for real: stop c
 const ABOUT = text("Many programs on many computers want to change the same data. A distributed lock lets only one of them do it at a time. Here a ZooKeeper server keeps the lock, in small files that are called znodes. The clients that you see are real processes, each of which has a session with the server. A lesson takes two or three minutes.",
   "许多机器上的许多程序都想修改同一份数据。有了分布式锁，同一时刻只有一个程序能修改。在这里，锁由一台 ZooKeeper 服务器保管，放在叫做 znode 的小文件里。你看到的客户端都是真实的进程，每个客户端都与服务器有一个会话。一课大约两三分钟。");
 
+// wants says what a client comes for, where the reader chooses that.
+const wants = (i, what) => what === "read" ? say(`Client ${i}, to read`, `客户端 ${i}，要读`) : say(`Client ${i}, to write`, `客户端 ${i}，要写`);
+
 // called returns a client's name, in both languages.
 const called = (i) => text("client " + i, "客户端 " + i);
 
@@ -166,7 +169,7 @@ class Board {
     for (const all of [this.nodes, this.watches]) for (const [i, x] of all) if (x.to >= 0 && x.to <= now) all.delete(i);
     story.clients = this.clients;
     story.servers = service.servers;
-    story.roles = roles();
+    story.roles = roles(this.is.counters.action);
     story.slots = 2 * this.clients.length;
     story.nodes = [...this.nodes].map(([i, n], at) => { places.set(Number(i), at); return n; });
     story.watches = [...this.watches.values()].filter((w) => w.node < 0 || places.has(w.node))
@@ -219,8 +222,10 @@ class Board {
     if (past.at === null && !isDragging()) this.stage.story = story;
     story.frames = story.frames.filter((f) => now < f.to);
     if (this.stage.story.past) {
+      const t = isDragging() ? this.paused : this.recorded();
+      this.stage.story.roles = roles(this.stage.story.phases.findLast((p) => p.at <= t)?.action);
       const isFocus = past.focus?.story === this.stage.story && !past.focus.best && !(past.focus.all?.length > 1);
-      this.stage.draw(isDragging() ? this.paused : this.recorded(), isFocus ? past.focus.frame : null);
+      this.stage.draw(t, isFocus ? past.focus.frame : null);
       return past.focus?.rest > 0;
     }
     story.awake = story.awake.filter((a) => this.state(a.client) === "waits" && (a.to < 0 || now < a.to)); // a holder need not look
@@ -547,10 +552,10 @@ function settles() {
 }
 
 // isNext reports whether a button is the one to press now.
-const isNext = (what, client) => toDo()?.do === what && toDo().client === client && !isDoing() && hasGuessed();
+const isNext = (what, client) => isOf(toDo(), { do: what, client }) && !isDoing() && hasGuessed();
 
 // isOf reports whether an action is what a task asks for.
-const isOf = (task, action) => task !== undefined && action?.do === task.do && (action.client ?? -1) === task.client;
+const isOf = (task, action) => task !== undefined && [task.do, task.or].includes(action?.do) && (action.client ?? -1) === task.client;
 
 // isDoing reports whether the button of the task was the last one pressed: the result is awaited.
 const isDoing = () => live().every(({ is: { counters } }) => counters.since > service.course.since && isOf(toDo(), counters.action));
@@ -754,10 +759,12 @@ function notes(board, value) {
   const final = document.querySelector("#lesson .final");
   if (final) final.disabled = !hasChosen();
   final?.classList.toggle("next", hasChosen());
-  const b = document.querySelector("#lesson li.now > button[data-do]");
-  if (!b) return;
-  b.disabled = !hasGuessed();
-  b.classList.toggle("next", hasGuessed());
+  const buttons = document.querySelectorAll("#lesson li.now > button[data-do]");
+  if (!buttons.length) return;
+  for (const b of buttons) {
+    b.disabled = !hasGuessed();
+    b.classList.toggle("next", hasGuessed());
+  }
   list();
   soon();
 }
@@ -787,7 +794,8 @@ function task(t, i, done, seen) {
   if (!done && isSpoiled()) return li;
   if (!done && t.do && isDoing()) li.append(make("p", { className: "run" }, say("Wait: the clients are at work …", "请等待：客户端正在运行 ……")));
   if (!done && isDragging() && hasAnswer()) li.append(change());
-  if (!done && t.do && !isDoing()) li.append(Object.assign(button({ do: t.do, client: String(t.client) }, clientAction(t.client, t.do)), { className: hasGuessed() ? "next" : "", disabled: !hasGuessed() }));
+  if (!done && t.do && !isDoing()) li.append(...(t.or ? [t.or, t.do] : [t.do]).map((what) => Object.assign(
+    button({ do: what, client: String(t.client) }, t.or ? wants(t.client, what) : clientAction(t.client, what)), { className: hasGuessed() ? "next" : "", disabled: !hasGuessed() })));
   const isSame = seen.every((s) => s.en === seen[0].en), steps = live().map((b) => b.is.step);
   for (const [at, s] of (isSame ? seen.slice(0, 1) : seen).entries()) {
     const whose = isSame ? [] : [make("b", {}, say(`Step ${steps[at]}: `, `第 ${steps[at]} 步：`))];
@@ -886,10 +894,12 @@ function log() {
   while (ol.children.length > all.length) ol.lastElementChild.remove();
 }
 
-// roles returns what each client wants in a lesson with readers: R to read, W to write. In other lessons it is null.
-function roles() {
+// roles returns what each client wants in a lesson with readers, after an action: R to read, W to write. In other lessons it
+// is null.
+function roles(action) {
   const l = learns() ? service.lessons[service.course.lesson - 1] : null;
-  return l?.readers ? crowd().map((_, i) => l.readers.includes(i) ? "R" : "W") : null;
+  const asks = (i, what) => action?.client === i && action.do === what;
+  return l?.readers ? crowd().map((_, i) => asks(i, "read") || l.readers.includes(i) && !asks(i, "lock") ? "R" : "W") : null;
 }
 
 // hasStore reports whether the store is drawn: in a lesson that writes to it, or once somebody has.
@@ -965,6 +975,7 @@ async function recall() {
     if (!isEven) continue;
     first.over = second?.at ?? s.end;
     first.at = Math.max(first.at, first.over - BEFORE * SECOND); // a strip begins right before the first action
+    for (const [i, p] of s.phases.entries()) p.over = Math.min(p.over + SECOND, s.phases[i + 1]?.at ?? s.end); // its result is seen
   }
   past.clock = clock(past.stories, isEven, SPAN / 1000);
   past.last = Math.max(...past.stories.map((s, i) => past.clock.shown(i, s.end)));
@@ -975,7 +986,6 @@ async function recall() {
     return all.filter(({ frame, write, event }) => (frame ?? write ?? event).from >= story.phases[0].at).map((m) => ({ ...m, story, at: place(m) }));
   }).sort((a, b) => a.at - b.at));
   past.of = of;
-    for (const [i, p] of s.phases.entries()) p.over = Math.min(p.over + SECOND, s.phases[i + 1]?.at ?? s.end); // its result is seen
   past.lesson = course.lesson;
 }
 
@@ -1015,8 +1025,8 @@ function changes({ clients }) {
 function shows(at, focus = null) {
   Object.assign(past, { at: at === null || !past.clock ? null : Math.min(past.last, Math.max(0, at)), focus });
   live().forEach((b, i) => {
-    const { step, stored, servers, roles } = b.story;
-    b.stage.story = past.at === null ? b.story : Object.assign(past.stories[i], { step, stored, servers, roles });
+    const { step, stored, servers } = b.story;
+    b.stage.story = past.at === null ? b.story : Object.assign(past.stories[i], { step, stored, servers });
   });
   timeline();
   drawStrips();
