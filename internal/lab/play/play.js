@@ -1184,7 +1184,7 @@ const outcome = (i, seconds) => recordedPause(seconds)[i].writes.at(-1).ok;
 const isRightFor = (i) => guesses.get(guessKey(i, lessonGuesses()[0])) === String(Number(outcome(i, guessedAt)));
 
 // answers says beside the guess whether it was right, and what was recorded of the pause that is drawn.
-const answers = (i) => [mark(isRightFor(i)), guessedAt === pause() ? "" : say(` for ${guessedAt} s;`, `（停 ${guessedAt} 秒）；`),
+const answers = (i) => [make("span", {}, mark(isRightFor(i)), guessedAt === pause() ? "" : say(` for ${guessedAt} s;`, `（停 ${guessedAt} 秒）`)),
   say(` recorded for ${pause()} s: ${guessed("write", outcome(i, pause()))}`, ` 停 ${pause()} 秒录得：${guessed("write", outcome(i, pause()))}`)];
 
 // isLate reports whether the write comes too late after a pause of so many seconds.
