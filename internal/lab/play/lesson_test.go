@@ -68,6 +68,22 @@ func (w *window) stepsPastThePolls() {
 	w.Until(fmt.Sprintf(`$("board0").querySelector("[data-count=requests]").textContent.replace(",", "") === "%d"`, atTheEnd))
 }
 
+// showsTheEndBeforeItsProof looks back in lesson 2: the session ends, then a list shows that, and then the next client
+// holds the lock.
+func (w *window) showsTheEndBeforeItsProof() {
+	w.Helper()
+	w.press("#earlier")
+	w.Until(`past.at !== null`)
+	order := browser.Evaluate[[]int](w.Browser, `(() => {
+		const ofStep2 = past.moments.filter((m) => m.story === past.stories[1]);
+		return ["and ends its session", "a list of 3 names", "Client 1: holds"].map((words) => ofStep2.findIndex((m) =>
+			(m.event ? m.event.says() : sentence(m.story, m.frame)).includes(words)));
+	})()`)
+	assert.True(w, order[0] >= 0 && order[0] < order[1] && order[1] < order[2], "the end, a list without it, the next holder: %v", order)
+	w.press("#now")
+	w.Until(`past.at === null`)
+}
+
 // Somebody who has never seen it: six cards, and then one button after the other.
 func TestTheLessonsInABrowser(t *testing.T) {
 	t.Parallel()
@@ -116,6 +132,7 @@ func TestTheLessonsInABrowser(t *testing.T) {
 	w.Contains("#lesson", "client 1 holds the lock")
 	w.Contains("#lesson", "requests, all of them reads")
 	assert.Zero(t, browser.Evaluate[int](w.Browser, `service.course.counts[1].writes`))
+	w.showsTheEndBeforeItsProof()
 	w.press("#lesson .ways button.next")
 	w.Until(`service.course.lesson === 3 && service.course.begun && service.pace === "slow"`)
 	w.Until(`document.querySelector("#lesson li.now > button[data-do]") !== null`)

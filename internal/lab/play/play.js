@@ -980,7 +980,7 @@ async function recall() {
   past.clock = clock(past.stories, isEven, SPAN / 1000);
   past.last = Math.max(...past.stories.map((s, i) => past.clock.shown(i, s.end)));
   past.moments = together(past.stories.flatMap((story, i) => {
-    const place = ({ frame, write, event }) => past.clock.shown(i, event ? event.from + 1e4 : ((frame ?? write).from + (frame ?? write).to) / 2);
+    const place = ({ frame, write, event }) => past.clock.shown(i, event ? event.from + 1 : ((frame ?? write).from + (frame ?? write).to) / 2);
     const polls = /^[12]$/.test(live()[i].is.step), frames = polls ? unlikeBefore(story.frames) : story.frames;
     const all = [...frames.map((frame) => ({ frame })), ...story.writes.map((write) => ({ write })), ...(polls ? changes(story) : []).map((event) => ({ event }))];
     return all.filter(({ frame, write, event }) => (frame ?? write ?? event).from >= story.phases[0].at).map((m) => ({ ...m, story, at: place(m) }));

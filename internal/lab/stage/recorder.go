@@ -46,6 +46,8 @@ type Recorder struct {
 	suspects []Banner       // what may be wrong
 	since    []int          // when each suspect was first seen
 	strange  map[string]int // by path: when the server first showed a znode that no client has reported
+	asked    int            // when the server was last asked for its znodes; 0: never
+	rests    int            // from when on the frames do not matter; 0: they do
 }
 
 // The limits on what is kept of things that are over.
@@ -457,18 +459,20 @@ func (r *Recorder) Looked(asked, now int, sessions map[string]int64) {
 		if _, isThere := sessions[n.path]; isThere || !wasThere {
 			continue
 		}
-		r.gone(now, n.path, 0)
-		e := Event{At: now, What: Gone, Znode: n.Name}
+		end := r.firstWithout(n, now)
+		r.gone(end, n.path, 0)
+		e := Event{At: end, What: Gone, Znode: n.Name}
 		if n.Owner >= 0 {
 			owner := r.Clients[n.Owner]
 			e.Clients = []int{n.Owner}
 			inTrouble := owner.Process != Running || owner.Line != Up
 			if inTrouble && owner.Over == 0 { // else the end of its session was told already
-				e.What, owner.Over = Expired, now
+				e.What, owner.Over = Expired, end
 			}
 		}
 		r.Say(e)
 	}
+	r.asked = asked
 	for path := range r.strange {
 		if _, there := sessions[path]; !there {
 			delete(r.strange, path)
@@ -490,4 +494,29 @@ func (r *Recorder) Looked(asked, now int, sessions map[string]int64) {
 			)
 		}
 	}
+}
+
+// firstWithout returns a moment before the first list that a client got without a znode, if the
+// server showed the znode when it was last asked. If there is no such list, it returns now.
+func (r *Recorder) firstWithout(gone *node, now int) int {
+	first := now
+	if gone.From >= r.asked {
+		return first
+	}
+	for _, f := range r.frames.kept {
+		isList := f.Kind == wiretap.Reply && f.Op == int(wiretap.GetChildren) && f.Err == int(wiretap.OK) && f.Node == -1
+		if !isList || f.From <= r.asked || f.From >= first {
+			continue
+		}
+		others := 0
+		for _, n := range r.nodes.kept {
+			if n != gone && n.From < r.asked && n.lastsTo(f.From) {
+				others++
+			}
+		}
+		if f.Names <= others {
+			first = f.From - 1
+		}
+	}
+	return first
 }

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -56,4 +57,50 @@ func TestADeadHoldersSessionIsGivenItsTime(t *testing.T) {
 	require.Len(t, r.Banners, 1)
 	require.Equal(t, DeadsLong, r.Banners[0].Wrong)
 	require.Equal(t, CrashFrees, r.Banners[0].Breaks)
+}
+
+// A list without a znode shows that its client's session has ended. The end is told before the list, although
+// the server is asked for the znodes only later.
+func TestASessionEndsBeforeTheListThatShowsIt(t *testing.T) {
+	r := New()
+	r.Dir = "/lock"
+	holder, waiter := r.Add(0), r.Add(0)
+	holder.Process, waiter.Process = Running, Running
+	r.made(1, "/lock/lock-0000000000", holder.Number, 1)
+	r.made(2, "/lock/lock-0000000001", waiter.Number, 2)
+	r.Acts(3, Action{Do: "kill"})
+	holder.Process = Dead
+	now := 0
+	lists := func(at, names int) {
+		now = at
+		list := wiretap.Frame{Kind: wiretap.Reply, Op: wiretap.GetChildren, Path: "/lock", Names: names}
+		r.Passes(func() int { return now }, waiter, actor.Frame{Frame: list}, func() { now++ })
+	}
+
+	lists(100, 2)
+	r.Looked(110, 120, map[string]int64{"/lock/lock-0000000000": 0, "/lock/lock-0000000001": 0})
+	lists(130, 2)
+	lists(150, 1) // it shows the end
+	lists(170, 1)
+	r.Looked(190, 200, map[string]int64{"/lock/lock-0000000001": 0})
+
+	require.Positive(t, holder.Over)
+	assert.Less(t, holder.Over, 150, "before the first list that shows it")
+	assert.Greater(t, holder.Over, 130, "after the last list that does not")
+	story := r.Timeline(300)
+	assert.Equal(t, story.Clients[0].Over, story.Nodes[0].To, "its znode is deleted at the same time")
+}
+
+// A notification of the deleted znode shows the end of a session, too.
+func TestASessionEndsNoLaterThanANotificationShowsIt(t *testing.T) {
+	r := New()
+	r.Dir, r.Lasts = "/lock", Timeout
+	holder, waiter := r.Add(0), r.Add(0)
+	r.made(1, "/lock/lock-0000000000", holder.Number, 1)
+	holder.beats, holder.Process = []int{1}, Dead
+	end := 2 + int(Timeout/time.Microsecond)
+	deleted := wiretap.Frame{Kind: wiretap.Notification, Event: wiretap.NodeDeleted, Path: "/lock/lock-0000000000"}
+	r.Passes(func() int { return end }, waiter, actor.Frame{Frame: deleted}, func() {})
+	r.Ends(end+100_000, holder)
+	assert.Equal(t, end, holder.Over)
 }

@@ -19,8 +19,16 @@ func (c *Figure) MayBeOver(now int) bool {
 	return isSilent && c.Over == 0
 }
 
-// Ends notes that the server has ended a client's session, if no deleted znode has shown this.
+// Ends notes that the server has ended a client's session, if no list has shown this. A notification
+// of its deleted znode may have shown it before now.
 func (r *Recorder) Ends(now int, c *Figure) {
+	soonest := c.LastHeard() + int(r.Lasts/time.Microsecond)
+	for _, n := range r.nodes.kept {
+		endsWithIt := n.Owner == c.Number && !r.Znode && n.To >= soonest
+		if endsWithIt {
+			now = min(now, n.To)
+		}
+	}
 	c.Over = now
 	r.Unwatched(now, c)
 	r.Say(Event{At: now, What: Expired, Clients: []int{c.Number}})
