@@ -68,6 +68,38 @@ func (w *window) stepsPastThePolls() {
 	w.Until(fmt.Sprintf(`$("board0").querySelector("[data-count=requests]").textContent.replace(",", "") === "%d"`, atTheEnd))
 }
 
+// readsAreHollow checks in lesson 2 that a read is drawn unlike a write: as an arrow that is hollow, and on the strip as
+// a tick that is low.
+func (w *window) readsAreHollow() {
+	w.Helper()
+	w.Until(`boards.every((b) => b.story.frames.some((f) => f.kind === REQUEST) && b.strip?.requests[1] > 0)`)
+	fills := browser.Evaluate[[]bool](w.Browser, `boards.map(({ stage }) => {
+		const { ink } = stage, fill = ink.fill, filled = [];
+		ink.fill = () => filled.push(ink.fillStyle);
+		const f = stage.story.frames.find((f) => f.kind === REQUEST);
+		stage.frame(f, null);
+		ink.fill = fill;
+		ink.fillStyle = stage.color.paper;
+		return filled[0] === ink.fillStyle;
+	})`)
+	assert.Equal(w, []bool{false, true}, fills, "hollow")
+	heights := browser.Evaluate[[]float64](w.Browser, `(() => {
+		const own = CanvasRenderingContext2D.prototype.fillRect, ticks = new Map();
+		CanvasRenderingContext2D.prototype.fillRect = function (x, y, width, height) {
+			const request = getComputedStyle(document.documentElement).getPropertyValue("--request").trim();
+			const is = this.fillStyle;
+			this.fillStyle = request;
+			if (width === 1 && is === this.fillStyle) ticks.set(this.canvas, height);
+			this.fillStyle = is;
+			own.apply(this, arguments);
+		};
+		drawStrips();
+		CanvasRenderingContext2D.prototype.fillRect = own;
+		return [...$("strips").children].map((canvas) => ticks.get(canvas));
+	})()`)
+	assert.InDelta(w, heights[0]/2, heights[1], 0.01, "ticks")
+}
+
 // showsTheEndBeforeItsProof looks back in lesson 2: the session ends, then a list shows that, and then the next client
 // holds the lock.
 func (w *window) showsTheEndBeforeItsProof() {
@@ -97,7 +129,7 @@ func TestTheLessonsInABrowser(t *testing.T) {
 	w.press("#start li:nth-child(1) button")
 	legend := func(sign string) bool {
 		const isShown = `[...document.querySelectorAll("#legend li")]
-			.some((e) => e.checkVisibility() && e.textContent.includes(%q))`
+			.some((e) => e.checkVisibility({ visibilityProperty: true }) && e.textContent.includes(%q))`
 		return browser.Evaluate[bool](w.Browser, fmt.Sprintf(isShown, sign))
 	}
 	w.Until(`learns() && isSet()`)
@@ -108,8 +140,8 @@ func TestTheLessonsInABrowser(t *testing.T) {
 			new MutationObserver(keeps).observe(count, { childList: true });
 		})(document.querySelector("#board0 [data-count=requests]"));
 		null`)
-	assert.True(t, legend("request") && legend("ring") && legend("the session runs out"), "what lesson 1 shows")
-	for _, sign := range []string{"notification", "watches", "awake", "two believe it at once"} {
+	assert.True(t, legend("write request") && legend("ring") && legend("the session runs out"), "what lesson 1 shows")
+	for _, sign := range []string{"read request", "notification", "watches", "awake", "two believe it at once"} {
 		assert.False(t, legend(sign), "lesson 1 shows no sign of it: %s", sign)
 	}
 	w.pressNext()
@@ -122,11 +154,18 @@ func TestTheLessonsInABrowser(t *testing.T) {
 	ticks := browser.Evaluate[[]int](w.Browser, `[1, 2, 3].map((i) => boards[0].strip.requests[i] ?? 0)`)
 	assert.Greater(t, slices.Min(ticks), 20, "what each waiter has asked is on the strip")
 	w.Contains("#lesson", fmt.Sprintf("sent %s requests", w.Text("#board0 [data-count=requests]")))
+	w.Until(`boards[0].strip.stays.join() === "0" && boards[0].strip.says.join() === "0"`) // the server still has its znode
+	shows := `(() => { const said = []; boards[0].stage.text = (words) => said.push(words); boards[0].draw(performance.now());
+		delete boards[0].stage.text; return said; })()`
+	assert.Contains(t, browser.Evaluate[[]string](w.Browser, shows), "lock·0", "in the drawing, the znode and its creator")
 	w.Until(`document.querySelectorAll("button.next").length === 1`) // nothing else is to be pressed
 	w.stepsPastThePolls()
 	w.press("#lesson .ways button.next") // the next lesson
 	w.Until(`service.course.lesson === 2 && !service.course.begun &&
 		!$("strips").checkVisibility({ visibilityProperty: true })`) // nothing of the lesson before
+	w.Until(`document.querySelector("#lesson [data-guess]") !== null`)
+	assert.True(t, legend("write request") && legend("read request"), "what lesson 2 shows")
+	w.readsAreHollow()
 	w.pressNext()
 	w.done(2)
 	w.Contains("#lesson", "client 1 holds the lock")

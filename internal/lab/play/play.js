@@ -467,9 +467,10 @@ function render() {
 }
 
 // SIGNS are the signs that the legend explains in each lesson: those that no word beside them explains, in one line.
-const SIGNS = { 1: ["request", "rings", "believes", "silence"], 2: ["request", "rings", "believes", "silence"],
+const SIGNS = { 1: ["writes", "creator", "rings", "believes", "silence", "both", "cut"], 2: ["writes", "reads", "believes", "silence"],
   3: ["notification", "watches", "awake"], 4: ["watches", "lost", "believes", "silence", "cut"],
-  5: ["tokens", "believes", "stopped", "both", "silence"], 6: ["request", "reply", "notification", "watches", "kinds", "believes", "cut"] };
+  5: ["tokens", "believes", "stopped", "both", "silence"],
+  6: ["write", "read", "reply", "notification", "watches", "kinds", "believes", "cut"] };
 
 // legend shows the signs of the lesson, or all that the locks can show.
 function legend() {
@@ -477,11 +478,13 @@ function legend() {
   const hasIds = steps.some((step) => step >= 5), isShared = steps.includes(6);
   const hasTokens = hasIds || live().some((b) => b.is.rows.some((r) => r.token));
   const onlyHere = { rings: service.course.lesson > 0, ids: hasIds, kinds: isShared, tokens: hasTokens,
-    believes: false, stopped: false, both: false, silence: false, cut: false };
+    writes: false, reads: false, believes: false, stopped: false, both: false, silence: false, cut: false };
   const signs = learns() && SIGNS[service.course.lesson];
+  const isSeen = { both: live().some((b) => b.strip?.both.length), cut: live().some((b) => b.strip?.breaks.length) };
   for (const li of $("legend").querySelectorAll("li:not(#proofs)")) {
     const { sign } = li.dataset;
     li.hidden = signs ? !signs.includes(sign) : onlyHere[sign] === false;
+    li.style.visibility = service.course.lesson === 1 && isSeen[sign] === false ? "hidden" : ""; // it keeps its place
   }
   $("equal").hidden = !isShared;
 }

@@ -508,21 +508,23 @@ class Stage {
       ink.fill();
       return;
     }
-    // The lock's single znode shows a name, not a number.
-    const { w: narrow, h } = this.chip(), w = n.slot < 0 ? Math.max(28, narrow) : narrow;
+    const large = this.small ? 12 : 14, size = !this.tiny ? large : this.isTagged ? 13 : 9, isLock = n.slot < 0;
+    const creator = isLock && of?.name.en.match(/^client (\d+)$/)?.[1]; // the lock's single znode shows who created it
+    const words = number(n) + (creator ? "·" + creator : this.isTagged && tag(n) ? "·" + tag(n) : "");
+    const isLeft = isLock && of?.over >= 0 && of.over <= this.t, isBad = blocks || isLeft; // its creator's session has ended
+    ink.font = `600 ${size * this.scale}px system-ui, "DejaVu Sans", sans-serif`;
+    const { w: narrow, h } = this.chip(), w = isLock ? Math.max(28, narrow, ink.measureText(words).width + 6) : narrow;
     ink.beginPath();
     ink.roundRect(p.x - w / 2, p.y - h / 2, w, h, 4);
-    ink.fillStyle = held ? color.holder : blocks ? color.bad : color.paper;
+    ink.fillStyle = held ? color.holder : isBad ? color.bad : color.paper;
     ink.fill();
-    ink.strokeStyle = held ? color.holder : isOrphan ? color.bad : color.ink;
+    ink.strokeStyle = held ? color.holder : isOrphan || isLeft ? color.bad : color.ink;
     ink.lineWidth = isOrphan ? 2 : 1.5;
     if (isOrphan) ink.setLineDash([4, 3]);
     ink.stroke();
     ink.setLineDash([]);
     if (blocks && !this.tiny) this.below(p, say("blocks", "挡住"), color.bad);
-    const words = number(n) + (this.isTagged && tag(n) ? "·" + tag(n) : "");
-    const large = this.small ? 12 : 14, size = !this.tiny ? large : this.isTagged ? 13 : 9;
-    if (!this.isCrowd) this.text(words, p.x, p.y + 1, held || blocks ? color.paper : color.ink, size, "600");
+    if (!this.isCrowd) this.text(words, p.x, p.y + 1, held || isBad ? color.paper : color.ink, size, "600");
   }
 
   client(c, i, awake) {
@@ -589,8 +591,8 @@ class Stage {
     this.taken.push({ x: x - w / 2, y: y - h / 2, w, h });
   }
 
-  // frame draws a frame on its way. A request is an arrow, a reply is a disc, and a notification is
-  // a diamond with an exclamation mark.
+  // frame draws a frame on its way. A request is an arrow, which is hollow if it only reads; a reply is a disc, and a
+  // notification is a diamond with an exclamation mark.
   frame(f, focus) {
     const { ink, color } = this;
     const client = this.clientAt(f.client), its = this.hubOf(f.client), hub = toward(its, client, its.radius);
@@ -612,7 +614,9 @@ class Stage {
     if (this.many) {
       ink.fillRect(p.x - size / 2, p.y - size / 2, size, size);
     } else if (f.kind === REQUEST) {
+      if (!WRITES.includes(f.op)) ink.fillStyle = color.paper; // a read is hollow
       arrowhead(ink, p, { x: p.x + (b.x - a.x) / length * size, y: p.y + (b.y - a.y) / length * size }, size * 2);
+      ink.stroke();
     } else if (f.kind === REPLY) {
       circle(ink, p, size * 0.8);
       ink.fill();
@@ -703,6 +707,7 @@ function arrowhead(ink, from, tip, size) {
   ink.beginPath();
   ink.moveTo(tip.x, tip.y);
   for (const turn of [2.6, -2.6]) ink.lineTo(tip.x + size * Math.cos(angle + turn), tip.y + size * Math.sin(angle + turn));
+  ink.closePath();
   ink.fill();
 }
 function cross(ink, p, size, stroke) {

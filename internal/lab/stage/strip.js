@@ -45,7 +45,7 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
   ink.fillStyle = color("line");
   for (const tick of ticks) ink.fillRect(gutter + room * tick, 0, 1, height - STRIP.axis);
   const { end } = story, server = story.clients.length;
-  const drawn = { now: px(end), at: gutter + room * at, belief: [], both: [], pauses: [], sessions: [], left: [], says: [], lost: [],
+  const drawn = { now: px(end), at: gutter + room * at, belief: [], both: [], pauses: [], sessions: [], left: [], says: [], stays: [], lost: [],
     writes: [], tokens: [], bounces: [], seconds: [], requests: [], over: [], breaks: breaks.map((share) => gutter + room * share) };
 
   // The axis. A moment after the end, or in a time that is left out, has no place of its own.
@@ -118,7 +118,7 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
     write(named(say(c.name), say(c.name).replace(/^(client|客户端) /, "")), 4, py(i), color("ink"));
   });
 
-  write(say(`step ${story.step}`, `第 ${story.step} 步`), 4, height - STRIP.axis / 2, color("soft"));
+  write(named(say(`step ${story.step}`, `第 ${story.step} 步`), say(`step ${story.step}`, `第${story.step}步`)), 4, height - STRIP.axis / 2, color("soft"));
 
   for (const f of story.frames.filter((f) => f.lost && f.kind === REPLY)) {
     drawn.lost.push(f.client);
@@ -154,15 +154,24 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
     return all.slice(0, others < 0 ? all.length : Math.max(1, others)).map((n) => n.owner).join(" ");
   };
   const changes = [...new Set(story.nodes.flatMap((n) => [n.from, n.to]).filter((t) => t >= 0))].sort((a, b) => a - b);
+  const says = (from, to, fill, ...words) => { // the first of these words for which there is room
+    box(from, to, server, color(fill));
+    ink.font = `700 ${size}px system-ui, "DejaVu Sans", sans-serif`;
+    const fits = words.find((w) => ink.measureText(w).width + 6 <= px(to) - px(from));
+    if (fits) write(fits, (px(from) + px(to)) / 2, py(server), color("paper"), "700", "center");
+  };
   for (let k = 0; k < changes.length; k++) {
     const owners = first(changes[k]), from = changes[k];
     while (k + 1 < changes.length && first(changes[k + 1]) === owners) k++;
     if (!owners) continue;
-    const to = changes[k + 1] ?? end;
     drawn.says.push(owners);
-    box(from, to, server, color("soft"));
-    const middle = (px(from) + px(to)) / 2;
-    if (px(to) - px(from) > 6 + 8 * owners.length) write(owners, middle, py(server), color("paper"), "700", "center");
+    const to = changes[k + 1] ?? end, owner = owners.split(" ")[0], { over } = story.clients[owner];
+    const isLeft = story.znode && over > from && over < to; // its session has ended, and its znode is still there
+    const alone = story.znode ? say(`client ${owner}'s znode`, `客户端 ${owner} 的 znode`) : say(`client ${owner} is first`, `客户端 ${owner} 排第一`);
+    says(from, isLeft ? over : to, "soft", ...(owner === owners ? [alone] : []), owners);
+    if (!isLeft) continue;
+    drawn.stays.push(owner);
+    says(over, to, "bad", say(`still client ${owner}'s znode`, `仍是客户端 ${owner} 的 znode`), say("still there", "还在"), owner);
   }
 
   story.clients.forEach((c, i) => { // the end of a session, in the lanes of its client and of the server
@@ -170,7 +179,8 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
     drawn.over.push(i);
     ink.fillStyle = color("bad");
     for (const at of [i, server]) ink.fillRect(px(c.over) - 1, py(at) - lane / 2, 2, lane);
-    const isRoom = px(end) - px(c.over) >= 90 && c.states.at(-1).is === "crashed";
+    const room = Math.min(px(end), ...drawn.breaks.filter((left) => left > px(c.over))) - px(c.over);
+    const isRoom = room >= 90 && c.states.at(-1).is === "crashed";
     if (isRoom) write(say("session ends", "会话结束"), px(c.over) + 4, py(i), color("bad"));
   });
 
