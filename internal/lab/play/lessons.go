@@ -55,6 +55,7 @@ const (
 	guessNext   = "next"  // a client; -1: nobody
 	guessWrite  = "write" // 1: the write is accepted, 0: it is not
 	guessYes    = "yes"   // 1: yes, 0: no
+	guessMore   = "more"  // one guess for both boards: which has the greater number
 )
 
 // holder returns the client that holds the lock, or -1 if there is none.
@@ -141,7 +142,12 @@ var lessons = []lesson{
 		scene:   []string{"holds", "waits", "waits", "waits"},
 		pace:    real,
 		Timed:   true,
-		Guesses: []guess{afterTheSession},
+		Guesses: []guess{{
+			Text: text("Your guess: which side sends more requests until the session of client 0 has ended?",
+				"先猜：到客户端 0 的会话结束为止，哪一边发的请求更多？"),
+			Of:   text("more requests", "请求更多的一边"),
+			Kind: guessMore, At: 0, Known: 1, measured: func(b *side) int { return b.Counters().Requests },
+		}},
 		Tasks: []task{
 			{Text: text("Kill client 0, which holds the lock.",
 				"杀掉持有锁的客户端 0。"), Do: "kill", done: killed},
@@ -152,16 +158,19 @@ var lessons = []lesson{
 					return b.over(0) && (b.Znode || isFree)
 				},
 				seen: func(b *side) lang.Text {
+					sent := stage.Number(b.Counters().Requests)
 					if b.Znode {
-						return lang.Of("The session has ended, and the znode stays: nobody gets the lock.",
-							"会话已经结束，znode 还在：谁也拿不到锁。")
+						return lang.Of("The znode stays: nobody gets the lock. All %s requests were writes: "+
+							"the servers have to agree on each one, and store it on their disks.",
+							"znode 还在：谁也拿不到锁。%s 个请求全是写操作：每个写操作都要由服务器达成一致，并且写到磁盘上。", sent)
 					}
 					return lang.Of(
 						"The znode of client 0 was ephemeral: the server has deleted it with the session, "+
 							"and client 1 holds the lock. "+
-							"But waiting costs: until then the clients sent %s requests, all of them reads, because they poll.",
+							"But the clients still poll. They have sent %s requests, all of them reads: "+
+							"one server answers a read from its memory.",
 						"客户端 0 的 znode 是临时的：服务器结束会话，同时删除了它，客户端 1 持有锁。"+
-							"但是等待有代价：客户端一直在轮询，到那时已经发了 %s 个请求，全是读操作。", stage.Number(b.Counters().Requests))
+							"但是等待的客户端仍然在轮询，发了 %s 个请求，全是读操作：读操作由一台服务器用内存里的数据响应。", sent)
 				}},
 		},
 	},
@@ -498,7 +507,7 @@ func lateWrite(b *side) lang.Text {
 		"存储接受了客户端 0 的写入。它没有迟到：客户端 0 的会话还没有结束。")
 }
 
-// afterTheSession is the question of lessons 1 and 2.
+// afterTheSession is the question of lesson 1.
 var afterTheSession = guess{
 	Text: text("Your guess: who holds the lock when the session of client 0 has ended?",
 		"先猜：客户端 0 的会话结束以后，谁持有锁？"),
