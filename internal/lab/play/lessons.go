@@ -580,6 +580,9 @@ type course struct {
 	Spoiled int `json:"spoiled"`
 }
 
+// seenAfter is how many microseconds after a task the page still shows what happens, as in play.js.
+const seenAfter = 2_000_000
+
 // nobody is no client.
 const nobody = -1
 
@@ -623,6 +626,12 @@ func (s *service) guide() {
 	}
 	s.course.Done++
 	s.course.Since = s.now()
+	waitsForReader := c.Done+1 == len(l.Tasks) || l.Tasks[c.Done+1].Do != ""
+	for _, b := range s.laid() {
+		if waitsForReader {
+			b.Rests(s.now() + seenAfter)
+		}
+	}
 	s.course.Counts = counts
 	s.course.Seen = append(s.course.Seen, seen)
 }

@@ -53,6 +53,7 @@ type Recorder struct {
 // The limits on what is kept of things that are over.
 const (
 	keptFrames = 4000
+	keptIdle   = 500 // of the frames that do not matter
 	keptNodes  = 1000
 	keptEvents = 300
 	keptStates = 200 // of each client
@@ -102,11 +103,16 @@ func New() *Recorder {
 
 // Acts notes an action of the user. The action begins a phase, and the counters start again.
 func (r *Recorder) Acts(now int, action Action) {
+	r.rests = 0
 	r.counters = Counters{Action: &action, Since: now}
 	r.phases = append(r.phases, Phase{At: now, Action: &action})
 	r.phases = r.phases[max(0, len(r.phases)-keptPhases):]
 	r.Say(Event{At: now, What: Acted, Action: &action})
 }
+
+// Rests notes that from a moment until the next action frames do not matter. Only the newest of them
+// are kept, so that clients that poll do not push out the frames of the actions.
+func (r *Recorder) Rests(from int) { r.rests = from }
 
 // Phase begins a part of the story.
 func (r *Recorder) Phase(now int, title lang.Text) {
@@ -220,7 +226,9 @@ func (r *Recorder) flies(now int, c *Figure, f wiretap.Frame) int {
 	i := r.frames.add(Flight{
 		Client: c.Number, Kind: f.Kind, Op: op, Node: r.target(f.Path), From: now, To: -1,
 		Bytes: f.Bytes, Names: f.Names, Err: int(f.Err), Flags: flags, At: now,
+		idle: r.rests > 0 && now >= r.rests,
 	})
+	r.frames.forgetOne(i-keptIdle, func(f *Flight) bool { return f.idle && f.To >= 0 })
 	r.frames.forget(keptFrames, func(f *Flight) bool { return f.To >= 0 })
 	return i
 }

@@ -32,6 +32,40 @@ func TestPollsPushNoActionOutOfTheTimeline(t *testing.T) {
 	assert.Len(t, r.Replay(tick()).Phases, 1, "to be kept: only what is whole")
 }
 
+// However long clients poll between two actions, what passed after each action is kept.
+func TestPollsBetweenActionsPushOutNoFrame(t *testing.T) {
+	r := New()
+	waiter := r.Add(0)
+	now := 0
+	tick := func() int { now++; return now }
+	polls := func(times int) {
+		for range times {
+			poll := actor.Frame{Frame: wiretap.Frame{Kind: wiretap.Request, Op: wiretap.GetChildren}}
+			r.Passes(tick, waiter, poll, func() {})
+		}
+	}
+	r.Acts(tick(), Action{Do: "kill"})
+	polls(100)
+	r.Rests(now)
+	polls(2 * keptFrames)
+	r.Acts(tick(), Action{Do: "delete"})
+	polls(100)
+
+	story := r.Timeline(tick())
+	require.Len(t, story.Phases, 2)
+	var first, second int
+	for _, f := range story.Frames {
+		switch {
+		case f.From <= 2*100:
+			first++
+		case f.From > story.Phases[1].At:
+			second++
+		}
+	}
+	assert.Equal(t, []int{100, 100}, []int{first, second})
+	assert.Less(t, len(story.Frames), 100+keptIdle+100+10)
+}
+
 // The znode of a client that was killed stays until its session ends. That is no fault of
 // the lock, unless it stays for much longer.
 func TestADeadHoldersSessionIsGivenItsTime(t *testing.T) {

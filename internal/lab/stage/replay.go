@@ -72,6 +72,8 @@ type Flight struct {
 	Err    int
 	Flags  int // SetsWatch, GotLost
 	At     int // when it is counted: From for a request, To for any other frame
+
+	idle bool // it passed while frames did not matter
 }
 
 // Flags of a Flight.

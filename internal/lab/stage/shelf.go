@@ -42,6 +42,14 @@ func (s *shelf[T]) forget(most int, over func(*T) bool) {
 	maps.DeleteFunc(s.changed, func(i, _ int) bool { return s.kept[i] == nil })
 }
 
+// forgetOne drops a value if it is over.
+func (s *shelf[T]) forgetOne(i int, over func(*T) bool) {
+	if v := s.kept[i]; v != nil && over(v) {
+		delete(s.kept, i)
+		delete(s.changed, i)
+	}
+}
+
 // tell puts into news, under a name, the values that have changed since the page was last told.
 func (s *shelf[T]) tell(news map[string]any, name string, told *Told) {
 	changed := map[int]*T{}
