@@ -194,6 +194,8 @@ func (b *side) gets(c command) error {
 		b.wanted = min(b.wanted+c.N, most)
 		b.fill()
 		return nil
+	case c.Do == "delete":
+		return b.deletes()
 	case c.Client == -1:
 		return b.all(c.Do)
 	case c.Client < 0 || c.Client >= len(b.clients):
@@ -211,6 +213,31 @@ func (b *side) gets(c command) error {
 		return one.pauses(c.N)
 	}
 	return one.does(do)
+}
+
+// deletes deletes the lock's single znode from the service's own session, as somebody can who does not
+// hold the lock. The caller holds mu.
+func (b *side) deletes() error {
+	queue := b.Queue()
+	if !b.Znode || len(queue) == 0 {
+		return errors.New("there is no single znode to delete")
+	}
+	is := queue[0]
+	action := stage.Action{Do: "delete"}
+	err := b.goes(func() {
+		err := b.observer.Delete(b.Dir, -1)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if err != nil {
+			b.Say(stage.Event{At: b.now(), What: stage.Failed, Action: &action, Text: err.Error()})
+			return
+		}
+		b.Deleted(b.now(), is)
+	})
+	if err == nil {
+		b.Acts(b.now(), action)
+	}
+	return err
 }
 
 // all makes every client that can do so call Lock, or every holder call Unlock. The caller holds mu.

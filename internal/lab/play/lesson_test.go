@@ -3,6 +3,7 @@ package play
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,25 +49,67 @@ func (w *window) pressNext() {
 	w.press("#lesson li.now button.next")
 }
 
-// stepsPastThePolls looks back in lesson 1: a step leads past the polls to what mattered, and the counts go back with it.
-func (w *window) stepsPastThePolls() {
+// stepsPastThePolls looks back in lesson 1: steps lead past the polls to what mattered, and the counts go back with it.
+// atTheEnd is how many requests had been sent when the session ended.
+func (w *window) stepsPastThePolls(atTheEnd int) {
 	w.Helper()
-	counted := func() int {
-		return browser.Evaluate[int](w.Browser, `Number($("board0").querySelector("[data-count=requests]").textContent.replace(",", ""))`)
-	}
-	atTheEnd := counted()
-	for _, event := range []string{"and ends its session", "Client 0: crashed"} {
+	now := w.requests()
+	var told []string
+	for range 40 {
 		w.press("#earlier")
-		w.Contains("#when", event)
-		w.Until(`!dirty`) // the counts are those of this moment
-		if event == "Client 0: crashed" {
-			assert.Less(w, counted(), atTheEnd/2, event)
+		w.Until(`past.at !== null && !dirty`) // the counts are those of this moment
+		told = append(told, w.Text("#when"))
+		if strings.Contains(told[len(told)-1], "and ends its session") {
+			assert.InDelta(w, atTheEnd, w.requests(), float64(atTheEnd)/2, "when the session ends")
+		}
+		if told[len(told)-1] == "Client 0: crashed" {
+			assert.Less(w, w.requests(), atTheEnd/2, "at the kill")
 			break
 		}
-		assert.InDelta(w, atTheEnd, counted(), float64(atTheEnd)/2, event)
 	}
+	all := strings.Join(told, "; ")
+	assert.Regexp(w, `Client \d: holds; .*The znode of client \d is deleted\.; .*Client \d: holds; .*The znode of client 0 is deleted\.; .*and ends its session.*; Client 0: crashed$`, all)
 	w.press("#now")
-	w.Until(fmt.Sprintf(`$("board0").querySelector("[data-count=requests]").textContent.replace(",", "") === "%d"`, atTheEnd))
+	w.Until(fmt.Sprintf(`$("board0").querySelector("[data-count=requests]").textContent === "%d"`, now))
+}
+
+// requests is how many the first board shows.
+func (w *window) requests() int {
+	w.Helper()
+	return browser.Evaluate[int](w.Browser, `Number($("board0").querySelector("[data-count=requests]").textContent.replace(",", ""))`)
+}
+
+// deletesByHand does the last tasks of lesson 1: somebody who does not hold the lock deletes its znode.
+func (w *window) deletesByHand() {
+	w.Helper()
+	w.Until(`performance.now() > onPage(service.course.since) + AFTER + 1000`) // the strip leaves time out
+	w.pressNext()
+	w.done(3)
+	w.Contains("#lesson", "was the first to create the znode again, and holds the lock.")
+	believe := func() []int {
+		return browser.Evaluate[[]int](w.Browser, `[0, 1, 2, 3].filter((i) => boards[0].state(i) === "holds")`)
+	}
+	first := believe()
+	require.Len(w, first, 1)
+	w.Until(fmt.Sprintf(`boards[0].strip.says.join() === "0,%d" && boards[0].strip.breaks.length === 1`, first[0]))
+
+	// The second time the holder is alive. Nothing tells the answer before the guess.
+	w.Contains("#lesson .guesses", "how many clients will then believe that they hold the lock?")
+	const button = `document.querySelector("#lesson li.now > button[data-do=delete]")`
+	assert.True(w, browser.Evaluate[bool](w.Browser, button+`.disabled`), "before the guess")
+	assert.NotRegexp(w, "[Tt]wo clients", w.Text("#lesson"))
+	const both = `document.querySelector("#legend [data-sign=both]").checkVisibility({ visibilityProperty: true })`
+	assert.False(w, browser.Evaluate[bool](w.Browser, both))
+	w.Until(`document.activeElement.dataset.guess === "0"`)
+	w.Do(chromedp.KeyEvent("1"), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
+	w.done(4)
+	w.Contains("#lesson .guesses", "You guessed 1 ✗, measured: 2")
+	w.Contains("#lesson", fmt.Sprintf("Nobody has notified client %d, so it still believes that it holds the lock.", first[0]))
+	assert.Len(w, believe(), 2)
+	assert.Contains(w, believe(), first[0])
+	w.Contains("#board0 .banners", "believe at the same time that they hold the lock")
+	w.Contains("#board0 .banners", fmt.Sprintf("Client %d has lost the lock, and does not know it: its znode has been deleted", first[0]))
+	w.Until(`boards[0].strip.both.length === 1 && boards[0].strip.says.length === 3 && ` + both)
 }
 
 // readsAreHollow checks in lesson 2 that a read is drawn unlike a write: as an arrow that is hollow, and on the strip as
@@ -155,12 +198,14 @@ func TestTheLessonsInABrowser(t *testing.T) {
 	ticks := browser.Evaluate[[]int](w.Browser, `[1, 2, 3].map((i) => boards[0].strip.requests[i] ?? 0)`)
 	assert.Greater(t, slices.Min(ticks), 20, "what each waiter has asked is on the strip")
 	w.Contains("#lesson", fmt.Sprintf("sent %s requests", w.Text("#board0 [data-count=requests]")))
+	atTheEnd := w.requests()
 	w.Until(`boards[0].strip.stays.join() === "0" && boards[0].strip.says.join() === "0"`) // the server still has its znode
 	shows := `(() => { const said = []; boards[0].stage.text = (words) => said.push(words); boards[0].draw(performance.now());
 		delete boards[0].stage.text; return said; })()`
 	assert.Contains(t, browser.Evaluate[[]string](w.Browser, shows), "lock·0", "in the drawing, the znode and its creator")
+	w.deletesByHand()
 	w.Until(`document.querySelectorAll("button.next").length === 1`) // nothing else is to be pressed
-	w.stepsPastThePolls()
+	w.stepsPastThePolls(atTheEnd)
 	w.press("#lesson .ways button.next") // the next lesson
 	w.Until(`service.course.lesson === 2 && !service.course.begun &&
 		!$("strips").checkVisibility({ visibilityProperty: true })`) // nothing of the lesson before
@@ -571,6 +616,12 @@ func TestTheLessonsInChineseInABrowser(t *testing.T) {
 	w.press("#board0 summary")
 	w.Until(`document.querySelectorAll("#board0 details tbody tr").length === 4`)
 	english("lesson 1")
+	for _, at := range []int{3, 4} {
+		w.pressNext()
+		w.done(at)
+		english(fmt.Sprintf("lesson 1, after task %d", at))
+	}
+	w.Contains("#lesson .guesses", "以为自己持有锁的客户端：2")
 	w.Until(`document.querySelector("#board0 .chapter").getAttribute("href") === "/book/zh-CN/step01.html"`)
 }
 

@@ -99,7 +99,17 @@ var lessons = []lesson{
 		scene:   []string{"holds", "waits", "waits", "waits"},
 		pace:    real,
 		Timed:   true,
-		Guesses: []guess{afterTheSession},
+		Guesses: []guess{{
+			Text: text("Your guess: who holds the lock when the session of client 0 has ended?",
+				"先猜：客户端 0 的会话结束以后，谁持有锁？"),
+			Of:   text("who holds the lock", "谁持有锁"),
+			Kind: guessNext, At: 0, Known: 1, measured: holder,
+		}, {
+			Text: text("Your guess: how many clients will then believe that they hold the lock?",
+				"先猜：那时有几个客户端以为自己持有锁？"),
+			Of:   text("clients that believe that they hold the lock", "以为自己持有锁的客户端"),
+			Kind: guessNumber, At: 3, Known: 3, measured: func(b *side) int { return len(b.inside()) },
+		}},
 		Tasks: []task{
 			{Text: text("Kill client 0, which holds the lock.",
 				"杀掉持有锁的客户端 0。"), Do: "kill", done: killed},
@@ -120,6 +130,29 @@ var lessons = []lesson{
 							"全是写操作：create 失败了也算写操作。",
 						stage.Number(b.Counters().Requests),
 					)
+				}},
+			{Text: text("Delete the znode by hand, as an operator does: from a session that has nothing to do with the lock.",
+				"像运维人员那样手工删除 znode：用一个与这把锁无关的会话。"), Do: "delete", Client: everyone,
+				done: func(b *side) bool { return len(b.inside()) == 1 && b.owns(b.inside()[0]) },
+				seen: func(b *side) lang.Text {
+					return lang.Of("Client %d was the first to create the znode again, and holds the lock. "+
+						"ZooKeeper has not asked whose znode it deletes: here every client may delete every znode.",
+						"客户端 %d 最先重新创建了 znode，持有锁。ZooKeeper 没有问这个 znode 是谁的：在这里，任何客户端都可以删除任何 znode。",
+						b.inside()[0])
+				}},
+			{Text: text("Delete the znode by hand once more. Its holder is alive this time.",
+				"再手工删除一次 znode。这一次，持有者还活着。"), Do: "delete", Client: everyone,
+				done: func(b *side) bool { return len(b.inside()) == 2 },
+				seen: func(b *side) lang.Text {
+					now := b.Queue()[0].Owner
+					before := b.inside()[0]
+					if before == now {
+						before = b.inside()[1]
+					}
+					return lang.Of("Client %d has created the znode, and holds the lock. Nobody has notified client %d, "+
+						"so it still believes that it holds the lock. Two clients would now change the data at once.",
+						"客户端 %d 创建了 znode，持有锁。没有谁通知客户端 %d，所以它仍然以为自己持有锁。现在两个客户端会同时修改数据。",
+						now, before)
 				}},
 		},
 	},
@@ -373,14 +406,7 @@ var lessons = []lesson{
 			Text: text("Your guess: how many of them hold the lock at the same time?",
 				"你猜：其中有几个同时持有锁？"),
 			Of:   text("clients that hold the lock", "持有锁的客户端"),
-			Kind: guessNumber, At: 0, Known: 0, measured: func(b *side) (n int) {
-				for _, c := range b.clients {
-					if c.IsInside() {
-						n++
-					}
-				}
-				return n
-			},
+			Kind: guessNumber, At: 0, Known: 0, measured: func(b *side) int { return len(b.inside()) },
 		}, {
 			Text: text("Your guess: who holds the lock then?",
 				"你猜：那时谁持有锁？"),
@@ -507,12 +533,20 @@ func lateWrite(b *side) lang.Text {
 		"存储接受了客户端 0 的写入。它没有迟到：客户端 0 的会话还没有结束。")
 }
 
-// afterTheSession is the question of lesson 1.
-var afterTheSession = guess{
-	Text: text("Your guess: who holds the lock when the session of client 0 has ended?",
-		"先猜：客户端 0 的会话结束以后，谁持有锁？"),
-	Of:   text("who holds the lock", "谁持有锁"),
-	Kind: guessNext, At: 0, Known: 1, measured: holder,
+// inside returns the clients that are alive, and believe that they hold the lock.
+func (b *side) inside() (all []int) {
+	for _, c := range b.clients {
+		if c.Process != stage.Dead && c.IsInside() {
+			all = append(all, c.Number)
+		}
+	}
+	return all
+}
+
+// owns reports whether the first znode is the client's.
+func (b *side) owns(client int) bool {
+	queue := b.Queue()
+	return len(queue) > 0 && queue[0].Owner == client
 }
 
 func notifications(n int) lang.Text {

@@ -267,7 +267,8 @@ class Board {
     }
     this.hits();
     const course = later ?? service.course; // later: the picture does not show yet what did the task
-    const last = l && course.done === l.tasks.length ? course.counts[this.i] : null;
+    const waits = l && course.done > 0 && l.tasks[course.done]?.do !== ""; // for the reader
+    const last = waits ? course.counts[this.i] : null;
     const isPast = past.at !== null && stage.story.past;
     const counters = isPast ? this.counted() : last?.since === is.counters.since ? last : is.counters; // what the result says, although clients still poll
     for (const name of ["notifications", "requests", "writes", "bytes"]) set(root.querySelector(`[data-count=${name}]`), counters[name].toLocaleString("en"));
@@ -981,11 +982,12 @@ async function recall() {
   if (!stories || past.at !== null) return; // while a past moment is shown, nothing is added
   past.stories = stories;
   past.stories.forEach(ready);
-  const lasts = isWaiting() || isOver(), isEven = !$("strips").hidden;
-  for (const s of past.stories) {
-    const [first, second] = s.phases;
+  const isEven = !$("strips").hidden;
+  for (const [i, s] of past.stories.entries()) {
+    const [first, second] = s.phases, last = s.phases.at(-1);
     s.past = true;
-    if (lasts) s.phases.at(-1).over = s.end; // although nothing happens
+    if (isEven && polls(i)) for (const p of s.phases) p.over = Math.min(p.over, lastChange(s, p) + AFTER * 1000);
+    if (isWaiting() || isOver() && !polls(i)) last.over = s.end; // although nothing happens
     if (!isEven) continue;
     first.over = second?.at ?? s.end;
     first.at = Math.max(first.at, first.over - BEFORE * SECOND); // a strip begins right before the first action
@@ -995,12 +997,21 @@ async function recall() {
   past.last = Math.max(...past.stories.map((s, i) => past.clock.shown(i, s.end)));
   past.moments = together(past.stories.flatMap((story, i) => {
     const place = ({ frame, write, event }) => past.clock.shown(i, event ? event.from + 1 : ((frame ?? write).from + (frame ?? write).to) / 2);
-    const polls = /^[12]$/.test(live()[i].is.step), frames = polls ? unlikeBefore(story.frames) : story.frames;
-    const all = [...frames.map((frame) => ({ frame })), ...story.writes.map((write) => ({ write })), ...(polls ? changes(story) : []).map((event) => ({ event }))];
+    const frames = polls(i) ? unlikeBefore(story.frames) : story.frames;
+    const all = [...frames.map((frame) => ({ frame })), ...story.writes.map((write) => ({ write })), ...(polls(i) ? changes(story) : []).map((event) => ({ event }))];
     return all.filter(({ frame, write, event }) => (frame ?? write ?? event).from >= story.phases[0].at).map((m) => ({ ...m, story, at: place(m) }));
   }).sort((a, b) => a.at - b.at));
   past.of = of;
   past.lesson = course.lesson;
+}
+
+// polls reports whether the waiters of a board poll.
+const polls = (i) => /^[12]$/.test(live()[i].is.step);
+
+// lastChange returns when a phase last showed something new, although clients poll all the time.
+function lastChange({ clients, nodes }, { at, over }) {
+  const all = [...clients.flatMap((c) => [c.over, ...c.states.map((s) => s.at)]), ...nodes.flatMap((n) => [n.from, n.to])];
+  return Math.max(at, ...all.filter((t) => t <= over));
 }
 
 // together makes one moment of the notifications that are on their way at the same time.
@@ -1027,12 +1038,13 @@ function unlikeBefore(frames) {
   });
 }
 
-// changes are the moments at which the state of a client changes, or its session ends.
-function changes({ clients }) {
-  return clients.flatMap((c, i) => [
+// changes are the moments at which the state of a client changes, its session ends, or the lock's single znode is deleted.
+function changes({ clients, nodes, znode }) {
+  const deleted = znode ? nodes.filter((n) => n.to >= 0) : [];
+  return [...deleted.map((n) => ({ from: n.to, says: () => say(`The znode of ${clientName(n.owner)} is deleted.`, `${clientName(n.owner)} 的 znode 被删除。`) })), ...clients.flatMap((c, i) => [
     ...c.states.map(({ at, is }) => ({ from: at, says: () => `${capital(clientName(i))}${say(": ", "：")}${stateName(is)}` })),
     ...(c.over > 0 ? [{ from: c.over, says: () => tell({ what: "expired", clients: [i] }) }] : []),
-  ]);
+  ])];
 }
 
 // shows shows a recorded moment, or the present state if at is null.

@@ -365,6 +365,7 @@ func TestOnlyItsOwnPageIsAnswered(t *testing.T) {
 		`{"do":"pace","pace":"fast"}`,
 		`{"do":"server","n":1,"fault":"kill"}`,
 		`{"do":"continue","client":0}`,
+		`{"do":"delete","client":-1}`,
 		`{"do":"lock","client":0,"path":"/x"}`,
 		`{"do":"lock","client":0,"board":1}`} {
 		r := p.post(command)

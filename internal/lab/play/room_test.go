@@ -60,6 +60,13 @@ func TestTheDrawingsUseTheirRoomInABrowser(t *testing.T) {
 	w.done(1)
 	w.hidesNothing("lesson 1, the client is killed")
 	w.done(2)
+	w.hidesNothing("lesson 1, the session has ended")
+	w.pressNext()
+	w.done(3)
+	w.hidesNothing("lesson 1, the znode is deleted")
+	w.pressNext()
+	w.done(4)
+	w.Until(`document.querySelectorAll("#board0 .banners p").length === 2`)
 	w.hidesNothing("lesson 1, at its end")
 
 	w.opensLesson(2)

@@ -328,6 +328,14 @@ func (r *Recorder) gone(now int, path string, zxid int64) {
 	r.disarm(now, func(w *Watch) bool { return w.Node == i })
 }
 
+// Deleted notes that a client that is not recorded has deleted a znode, unless a later znode at its
+// path has shown this already.
+func (r *Recorder) Deleted(now int, n *node) {
+	if r.there(n.path) == n {
+		r.gone(now, n.path, 0)
+	}
+}
+
 // arm notes a watch. It does not note a second watch of the same client on the same znode, because
 // the server keeps the two as one.
 func (r *Recorder) arm(now, client, node int) {

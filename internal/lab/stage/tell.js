@@ -23,6 +23,7 @@ const clientName = (i) => say(`client ${i}`, `客户端 ${i}`);
 function actionName({ do: what, n, client }) {
   if (what === "lesson") return say(`lesson ${n}`, `第 ${n} 课`);
   if (what === "pause") return say(`stop client ${client} for ${n} s`, `让客户端 ${client} 停住 ${n} 秒`);
+  if (what === "delete") return say("delete the znode by hand", "手工删除 znode");
   if (what === "add") return say(`add ${n}`, `添加 ${n} 个`);
   if (FAULTS[what]) return say(`server ${n}: ${FAULTS[what].en}`, `服务器 ${n}：${FAULTS[what].zh}`);
   if (client === undefined && what === "unlock") return say("all holders: Unlock", "所有持有者：解锁");
