@@ -71,14 +71,14 @@ type task struct {
 	Text   lang.Text `json:"text"`
 	Do     string    `json:"do"`     // the button; "": the reader waits
 	Or     string    `json:"or"`     // another button, and the reader chooses; "": there is none
-	Client int       `json:"client"` // everyone: the command is for all clients that can do it
+	Client int       `json:"client"` // everyone: the command is for all clients that can do it, or for no client
 	Moment string    `json:"moment"` // the decisive message, shown again: lost or notified; "": none
 
 	done func(b *side) bool
 	seen func(b *side) lang.Text // the result, with its counts; nil: there is nothing to say
 }
 
-// everyone is the Client of a task for all clients that can do it.
+// everyone is the Client of a task for all clients that can do it, or for no client.
 const everyone = -1
 
 // lessons lists the lessons, one for each chapter.
@@ -136,8 +136,8 @@ var lessons = []lesson{
 				done: func(b *side) bool { return len(b.inside()) == 1 && b.owns(b.inside()[0]) },
 				seen: func(b *side) lang.Text {
 					return lang.Of("Client %d was the first to create the znode again, and holds the lock. "+
-						"ZooKeeper has not asked whose znode it deletes: here every client may delete every znode.",
-						"客户端 %d 最先重新创建了 znode，持有锁。ZooKeeper 没有问这个 znode 是谁的：在这里，任何客户端都可以删除任何 znode。",
+						"ZooKeeper has not checked who deleted it: here any client may delete any znode.",
+						"客户端 %d 最先重新创建了 znode，持有锁。ZooKeeper 没有检查是谁删除的：在这里，任何客户端都可以删除任何 znode。",
 						b.inside()[0])
 				}},
 			{Text: text("Delete the znode by hand once more. Its holder is alive this time.",

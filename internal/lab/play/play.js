@@ -467,7 +467,7 @@ function render() {
   if (later || live().some((b) => b.next)) setTimeout(soon, RENDERS);
 }
 
-// SIGNS are the signs that the legend explains in each lesson: those that no word beside them explains, in one line.
+// SIGNS are the signs that the legend explains in each lesson: those that no word beside them explains.
 const SIGNS = { 1: ["writes", "creator", "rings", "believes", "silence", "both", "cut"], 2: ["writes", "reads", "believes", "silence"],
   3: ["notification", "watches", "awake"], 4: ["watches", "lost", "believes", "silence", "cut"],
   5: ["tokens", "believes", "stopped", "both", "silence"],
@@ -479,7 +479,7 @@ function legend() {
   const hasIds = steps.some((step) => step >= 5), isShared = steps.includes(6);
   const hasTokens = hasIds || live().some((b) => b.is.rows.some((r) => r.token));
   const onlyHere = { rings: service.course.lesson > 0, ids: hasIds, kinds: isShared, tokens: hasTokens,
-    writes: false, reads: false, believes: false, stopped: false, both: false, silence: false, cut: false };
+    creator: steps.includes(1), writes: false, reads: false, believes: false, stopped: false, both: false, silence: false, cut: false };
   const signs = learns() && SIGNS[service.course.lesson];
   const isSeen = { both: live().some((b) => b.strip?.both.length), cut: live().some((b) => b.strip?.breaks.length) };
   for (const li of $("legend").querySelectorAll("li:not(#proofs)")) {
