@@ -273,7 +273,7 @@ func (w *window) looksBack() {
 	w.Helper()
 	w.Until(`past.at === null && boards.every((b) => !b.stage.story.past)`)
 	w.press("#lesson [data-do=moment]")
-	w.Until(`past.focus?.decides && [...document.querySelectorAll(".again")].every((e) => e.checkVisibility())`)
+	w.Until(`past.focus?.decides && !dirty && [...document.querySelectorAll(".again")].every((e) => e.checkVisibility())`)
 	w.Contains("#board0 .again span", "the decisive moment")
 	text := w.Text("#board0 .again span")
 	assert.Regexp(w, `^At \d+\.\d s: the decisive moment\.$`, text)
