@@ -33,6 +33,7 @@ const (
 	writeOfAVersion
 	writeWithAToken
 	readWithAToken
+	lockInADatabase
 )
 
 // A store is a database of orders and of a depot's plan, which has order 18, in a file. Each statement is run by a
@@ -52,13 +53,15 @@ func newStore(t *testing.T, z *zktest.Zoo) *store {
 	for _, block := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		db.statements = append(db.statements, block[1])
 	}
-	require.Len(t, db.statements, 4, "statements on the page")
+	require.Len(t, db.statements, 5, "statements on the page")
 	column := regexp.MustCompile("`(token BIGINT .*?)`").FindSubmatch(page)
 	require.NotNil(t, column, "the token's column on the page")
 	db.run(fmt.Sprintf(`CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT, shipper TEXT);
 		INSERT INTO orders (id, state) VALUES (17, 'open');
 		CREATE TABLE plan (orders TEXT, version INTEGER NOT NULL DEFAULT 0, %s);
-		INSERT INTO plan (orders) VALUES ('16, 18');`, column[1]))
+		INSERT INTO plan (orders) VALUES ('16, 18');
+		CREATE TABLE locks (name TEXT PRIMARY KEY, holder TEXT, token INTEGER NOT NULL DEFAULT 0, until INTEGER NOT NULL DEFAULT 0);
+		INSERT INTO locks (name) VALUES ('tours');`, column[1]))
 	return db
 }
 
@@ -138,6 +141,26 @@ func TestOneStatementSaysWhoMayShip(t *testing.T) {
 	require.Equal(t, "1", matches(cancellation), "rows that the cancellation matches")
 	require.Equal(t, "0", matches(claim), "rows that the claim matches after the cancellation")
 	require.Equal(t, "cancelled", db.state(17))
+}
+
+// A row is the lock: it has one holder until its deadline, and each holder's token is greater.
+func TestARowIsALockWithATokenAndADeadline(t *testing.T) {
+	db := newStore(t, needsSQLite(t))
+	lock := func(who string) string { return db.does(db.statements[lockInADatabase], parameter{"me", who}) }
+	require.Equal(t, "1", lock("Ada"))
+	require.Empty(t, lock("Ben"), "Ada holds it")
+	db.run("UPDATE locks SET until = unixepoch() - 1 WHERE token = 1;") // the deadline has passed
+	require.Equal(t, "2", lock("Ben"))
+	require.Empty(t, db.run("UPDATE locks SET until = unixepoch() + 30 WHERE token = 1 RETURNING token;"), "Ada renews too late")
+}
+
+// A claim that is sent again changes nothing, and the row says whose it is.
+func TestAClaimCanBeSentAgain(t *testing.T) {
+	db := newStore(t, needsSQLite(t))
+	claim, _, _ := strings.Cut(db.statements[whoMayShip], ";\n")
+	require.Equal(t, "1", db.run(claim+";SELECT changes();"))
+	require.Equal(t, "0", db.run(claim+";SELECT changes();"))
+	require.Equal(t, "Ada 7c1f", db.run("SELECT shipper FROM orders WHERE id = 17;"))
 }
 
 // twoTokens are those of a holder that lost the lock, and of the next.
