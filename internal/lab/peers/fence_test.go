@@ -146,12 +146,15 @@ func TestOneStatementSaysWhoMayShip(t *testing.T) {
 // A row is the lock: it has one holder until its deadline, and each holder's token is greater.
 func TestARowIsALockWithATokenAndADeadline(t *testing.T) {
 	db := newStore(t, needsSQLite(t))
-	lock := func(who string) string { return db.does(db.statements[lockInADatabase], parameter{"me", who}) }
-	require.Equal(t, "1", lock("Ada"))
-	require.Empty(t, lock("Ben"), "Ada holds it")
-	db.run("UPDATE locks SET until = unixepoch() - 1 WHERE token = 1;") // the deadline has passed
-	require.Equal(t, "2", lock("Ben"))
-	require.Empty(t, db.run("UPDATE locks SET until = unixepoch() + 30 WHERE token = 1 RETURNING token;"), "Ada renews too late")
+	lock, renew, _ := strings.Cut(db.statements[lockInADatabase], ";\n")
+	locks := func(who string) (token string) { return db.does(lock+";", parameter{"me", who}) }
+	renews := func(token int) (rows string) { return db.does(renew+"SELECT changes();", parameter{"token", token}) }
+	require.Equal(t, "1", locks("Ada"))
+	require.Empty(t, locks("Ben"), "Ada holds it")
+	require.Equal(t, "1", renews(1))
+	db.run("UPDATE locks SET until = unixepoch() - 1;") // the deadline has passed
+	require.Equal(t, "2", locks("Ben"))
+	require.Equal(t, "0", renews(1), "Ada is late")
 }
 
 // A claim that is sent again changes nothing, and the row says whose it is.
