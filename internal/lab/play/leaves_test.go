@@ -1,10 +1,13 @@
 package play
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"zklock/internal/lab/browser"
 	"zklock/internal/zktest"
@@ -46,4 +49,29 @@ func TestALessonIsLeftBeforeItsResultInABrowser(t *testing.T) {
 		null`)
 	w.Until(`drawn.includes("draw") && drawn.includes("words")`)
 	assert.True(t, browser.Evaluate[bool](w.Browser, `$("start").hidden`))
+}
+
+// At any moment of a lesson a teacher can go on with all controls: on the lesson's clients, or with another lock.
+func TestALessonIsLeftForAllControlsInABrowser(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	p.patience(3 * time.Minute)
+	w := &window{browser.Open(t, p.address.String()+"#lesson-3/1", 1366, 768), p}
+	w.at(3, 1)
+	const link = `header [data-do="freely"]`
+	seen := func(selector string) bool {
+		return browser.Evaluate[bool](w.Browser, fmt.Sprintf(`document.querySelector(%q).checkVisibility()`, selector))
+	}
+	assert.False(t, seen("#all") || seen("#lock0"), "a lesson shows only what it needs")
+	require.True(t, seen(link), "the link, before any task is done")
+	clients := browser.Evaluate[int](w.Browser, `crowd().length`)
+	w.Do(chromedp.Click(chromedp.CSS(link)))
+	w.Until(`$("all").checkVisibility() && $("lock0").checkVisibility()`)
+	assert.False(t, seen(link), "all controls are there")
+	assert.Equal(t, clients, browser.Evaluate[int](w.Browser, `crowd().length`))
+	w.Choose("#lock0", "1")
+	w.Until(`boards[0].is.lock === "1" && $("lesson").hidden`)
+	w.press("header [data-do=lessons]")
+	w.Until(`!$("start").hidden`)
+	assert.False(t, seen(link), "there is no lesson to leave")
 }
