@@ -1,21 +1,48 @@
 # Fetches the nine archives of the kit into this folder, by the names that ready.sh wants: bash kit/fetch.sh
+# Those that are there stay. What it could not fetch it lists at the end, and the sums that it does not know.
 set -eu
 cd "$(dirname "$0")"
 go=1.25.0 java=17 zookeeper=3.9.3
-tuna=https://mirrors.tuna.tsinghua.edu.cn missing=0
-get() { # NAME ADDRESS OTHER: the other address is for a hand; those that are there stay
-	test -s "$1" || { curl -fL --retry 3 -o unfinished "$2" && mv unfinished "$1"; } || {
-		missing=1
-		echo "Fetch by hand, and call it $1: $2 or the .tar.gz of $3"
-		echo "请自己下载，改名为 $1：$2，或者 $3 的 .tar.gz"
-	}
+known='
+544932844156d8172f7a28f77f2ac9c15a23046698b6243f633b0a0b00c0749c  go-darwin-arm64.tar.gz
+5bd60e823037062c2307c71e8111809865116714d6f6b410597cf5075dfd80ef  go-darwin-amd64.tar.gz
+05de75d6994a2783699815ee553bd5a9327d8b79991de36e38b66862782f54ae  go-linux-arm64.tar.gz
+2852af0cb20a13139b3448992e69b868e50ed0f8a1e5940ee1de9e19a123b613  go-linux-amd64.tar.gz
+d44d870c1691662efbf1a8baf1859c901b820dc5ff163b36e81beb27b6fbf3cd31b5f1f075697edaaf6d3e7a4cb0cc92f924dcff64b294ef13d535589bdaf143  zookeeper.tar.gz
+'
+tuna=https://mirrors.tuna.tsinghua.edu.cn by_hand= compare=
+sum() { # FILE BITS: its SHA-256 or SHA-512, on Linux and on macOS
+	{ sha$2sum "$1" 2>/dev/null || shasum -a $2 "$1"; } | cut -d ' ' -f 1
 }
-get zookeeper.tar.gz https://archive.apache.org/dist/zookeeper/zookeeper-$zookeeper/apache-zookeeper-$zookeeper-bin.tar.gz \
+get() { # NAME BITS ADDRESS OTHER: the other address is for a hand
+	if ! test -s "$1"; then
+		echo "$1 …"
+		if ! curl -fsL --connect-timeout 20 --retry 1 -o unfinished "$3"; then
+			by_hand+="$1: $3, or the .tar.gz of $4"$'\n'
+			return
+		fi
+		if [[ $known == *"  $1"* && $known != *$'\n'"$(sum unfinished $2)  $1"* ]]; then
+			by_hand+="$1: $3 has sent another file; try the .tar.gz of $4"$'\n'
+			return
+		fi
+		mv unfinished "$1"
+	fi
+	it="$(sum "$1" $2)  $1"
+	[[ $known == *$'\n'"$it"* ]] || compare+=$it$'\n'
+}
+get zookeeper.tar.gz 512 https://archive.apache.org/dist/zookeeper/zookeeper-$zookeeper/apache-zookeeper-$zookeeper-bin.tar.gz \
 	$tuna/apache/zookeeper/
 for system in linux-amd64 linux-arm64 darwin-amd64 darwin-arm64; do
-	get go-$system.tar.gz https://golang.google.cn/dl/go$go.$system.tar.gz https://go.dev/dl/
+	get go-$system.tar.gz 256 https://golang.google.cn/dl/go$go.$system.tar.gz https://go.dev/dl/
 	its=$(echo $system | sed 's/darwin/mac/; s/amd64/x64/; s/arm64/aarch64/; s,-,/,') # as Adoptium writes it
-	get jre-$system.tar.gz https://api.adoptium.net/v3/binary/latest/$java/ga/$its/jre/hotspot/normal/eclipse \
+	get jre-$system.tar.gz 256 https://api.adoptium.net/v3/binary/latest/$java/ga/$its/jre/hotspot/normal/eclipse \
 		$tuna/Adoptium/$java/jre/$(echo $its | sed 's,\(.*\)/\(.*\),\2/\1,')/
 done
-exit $missing
+rm -f unfinished
+if test -n "$compare"; then
+	printf '%s\n' "" "Compare with the sums beside the downloads. 请与下载页上的校验和对照：" "$compare"
+fi
+if test -n "$by_hand"; then
+	printf '%s\n' "" "Fetch by hand, by these names, and run this again. 请自己下载，用下面的名字，再运行一次：" "$by_hand"
+	exit 1
+fi

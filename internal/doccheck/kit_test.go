@@ -14,14 +14,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fetches runs fetch.sh in a folder of its own. curl is what curl does there, in the shell: $2 is the file that it
-// should write, and $3 the address.
-func fetches(t *testing.T, curl string) (kit, said string, err error) {
+var knownSum = regexp.MustCompile(`(?m)^[0-9a-f]{64,128}  .*\n`)
+
+// fetches runs fetch.sh in a folder of its own, and replaces there each sum that it knows by sum. curl is what curl does,
+// in the shell: $2 is the file that it should write, and $3 the address.
+func fetches(t *testing.T, sum, curl string) (kit, said string, err error) {
 	t.Helper()
 	kit, bin := t.TempDir(), t.TempDir()
 	script, err := os.ReadFile(filepath.Join(root, "docs/kit/fetch.sh"))
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(kit, "fetch.sh"), script, 0o600))
+	known := knownSum.ReplaceAll(script, []byte(sum))
+	require.NotEqual(t, string(script), string(known), "the sums that fetch.sh knows")
+	require.NoError(t, os.WriteFile(filepath.Join(kit, "fetch.sh"), known, 0o600))
 	curl = "#!/bin/bash\nwhile test $1 != -o; do shift; done\n" + curl + "\n"
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "curl"), []byte(curl), 0o700))
 	fetch := exec.CommandContext(t.Context(), "bash", filepath.Join(kit, "fetch.sh"))
@@ -32,7 +36,7 @@ func fetches(t *testing.T, curl string) (kit, said string, err error) {
 
 // When a site is out of reach, fetch.sh gets the other archives, and says what to fetch by hand, and from where.
 func TestFetchNamesWhatItCannotFetch(t *testing.T) {
-	kit, said, err := fetches(t, "[[ $3 != *adoptium* ]] && echo $3 >$2")
+	kit, said, err := fetches(t, "", "[[ $3 != *adoptium* ]] && echo $3 >$2")
 	require.Error(t, err, "four archives are missing")
 	files, err := filepath.Glob(filepath.Join(kit, "*.tar.gz"))
 	require.NoError(t, err)
@@ -40,14 +44,30 @@ func TestFetchNamesWhatItCannotFetch(t *testing.T) {
 	for name, folder := range map[string]string{
 		"jre-linux-amd64.tar.gz": "/Adoptium/17/jre/x64/linux/", "jre-darwin-arm64.tar.gz": "/Adoptium/17/jre/aarch64/mac/",
 	} {
-		assert.Regexp(t, "call it "+name+": https://api.adoptium.net/.*"+folder, said)
+		assert.Regexp(t, "(?m)^"+name+": https://api.adoptium.net/.*"+folder, said)
+	}
+	list := strings.Split(strings.TrimSpace(said), "\n")
+	assert.NotContains(t, strings.Join(list[len(list)-4:], " "), "…", "the list is at the end")
+}
+
+// An archive whose sum fetch.sh knows is kept if it has that sum; the sums of the others are printed, to be compared by
+// hand.
+func TestFetchComparesTheSumsThatItKnows(t *testing.T) {
+	const empty = "cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e"
+	for sum, isKept := range map[string]bool{empty: true, strings.Repeat("0", 128): false} {
+		kit, said, err := fetches(t, sum+"  zookeeper.tar.gz\n", "[[ $3 == *zookeeper* ]] && : >$2 || echo $3 >$2")
+		_, missing := os.Stat(filepath.Join(kit, "zookeeper.tar.gz"))
+		assert.Equal(t, isKept, missing == nil, said)
+		assert.Equal(t, isKept, err == nil, said)
+		assert.Equal(t, !isKept, strings.Contains(said, "zookeeper.tar.gz: https://archive.apache.org/"), said)
+		assert.Len(t, regexp.MustCompile(`(?m)^[0-9a-f]{64}  (go|jre)-`).FindAllString(said, -1), 8, said)
 	}
 }
 
 // fetch.sh leaves the archives that ready.sh copies on each kind of machine, and no others. Here curl only writes down
 // what it is asked for: the addresses are not tried.
 func TestFetchHasTheArchivesThatReadyCopies(t *testing.T) {
-	kit, said, err := fetches(t, "echo $3 >$2")
+	kit, said, err := fetches(t, "", "echo $3 >$2")
 	require.NoError(t, err, "%s", said)
 
 	ready, err := os.ReadFile(filepath.Join(root, "docs/kit/ready.sh"))
