@@ -1,7 +1,8 @@
 #!/bin/bash
 # Writes what the groups of the bug hunt get into a folder: of each group its slip, its mistakes in Go
-# without their names, and, from the texts of the course, its listing, in which >> marks its part and each
-# line has a number; and class.txt, the three passages that are opened in class.
+# without their names, and, from the texts of the course, its listing, in which >> marks its part; each line of
+# both has a number. And go-key.txt, which names the mistakes by group and line of the Go; and class.txt, the three
+# passages that are opened in class.
 #
 #	bash docs/workshop.sh FOLDER [TEXTS]
 #
@@ -11,22 +12,41 @@ mkdir -p "$1"
 papers=$(cd "$1" && pwd)
 texts=${2:+$(cd "$2" && pwd)}
 cd "$(dirname "$0")/.."
-zh=
-case ${ZKLOCK_LANG-} in zh*) zh=.zh-CN ;; esac
+zh= of='In the lock of step %d.'
+case ${ZKLOCK_LANG-} in zh*) zh=.zh-CN of='在第 %d 步的锁里。' ;; esac
 
-# in_go MISTAKES: the sentence and the code of each, such as (1|6) for W1 and W6.
+# in_go MISTAKES: the sentence and the code of each, such as (1|6) for W1 and W6. Before each stands @ and its number.
 in_go() {
 	grep -m 1 '^- .*`right`' docs/mistakes$zh.md
-	awk "/^[#<]/ { p = 0 } /^### W$1[^0-9]|^\*\*.*\[W$1\]\(/ { p = 1 } p" step0[1-4]*/README$zh.md docs/mistakes$zh.md |
+	awk -v of="$of" "/^[#<]/ { p = 0 }
+		/^### W$1[^0-9]|^\*\*(The belief|有人以为).*\[W$1\]\(/ {
+			p = 1
+			match(\$0, /W$1[^0-9]/)
+			print \"@\" substr(\$0, RSTART, RLENGTH - 1)
+			if (FILENAME ~ /^step/) printf of \"\n\", substr(FILENAME, 6, 1)
+		}
+		p" step0[1-4]*/README$zh.md docs/mistakes$zh.md |
 		grep -vE '^[#<]|TestMine|TestW' |
-		sed -E -e 's/, after W[0-9]+ is fixed|，改好 W[0-9]+ 之后//' \
-			-e 's/\[W[0-9]+\]\([^)]*\)//; s/ \(\)|（）//; s/\(, /(/; s/（，/（/; s/\( /(/' | cat -s
+		sed -E -e 's/, after W[0-9]+ is fixed|，改好 W[0-9]+ 之后//' -e 's/ \(\[W[0-9]+\][^)]*\) in our list\)|（错误清单里的 \[W[0-9]+\][^)]*\)）//' \
+			-e '/^@/!s/\[W[0-9]+\]\([^)]*\)//; s/ \(\)|（）//; s/\(, /(/; s/（，/（/; s/\( /(/'
+}
+
+# numbered GROUP: in_go's lines of code get numbers, and each @ becomes a line of the key.
+numbered() {
+	awk -v group="$1" -v key="$papers/go-key.txt" -v list="docs/mistakes$zh.md" '
+		FILENAME == list { if (match($0, /^### W[0-9]+/)) title[substr($0, 5, RLENGTH - 4)] = substr($0, 5); next }
+		/^@/ { mistake = substr($0, 2); print ""; next }
+		/^```/ && ! code { code = 1; first = n + 1; print; next }
+		/^```/ { code = 0; print group ", " first "-" n ": " title[mistake] >>key; print; next }
+		code { print ++n ". " $0; next }
+		{ print }' "docs/mistakes$zh.md" - | cat -s
 }
 
 # Of the table of the groups, the number of each, and what is on its slip.
+rm -f "$papers/go-key.txt"
 sed -nE 's/^\| ([1-9]) \|.* \| ([0-9 ]+) \|$/\1 \2/p' docs/workshop.md | while read -r group mistakes; do
 	echo "bash docs/kit/hunt.sh $mistakes" >"$papers/$group-slip.txt"
-	in_go "(${mistakes// /|})" >"$papers/$group-go.txt"
+	in_go "(${mistakes// /|})" | numbered "$group" >"$papers/$group-go.txt"
 done
 if test -z "$texts"; then exit; fi
 

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -59,7 +61,7 @@ func standIns() map[string]string {
 }
 
 // The Go of a group has each mistake of the command on its slip, with the sentence that says what the code is meant
-// to do, and no name.
+// to do, and no name; the key has the names, and the lines.
 func TestTheGoOfTheHuntHasEachMistakeAndNoName(t *testing.T) {
 	var tests string
 	for name, text := range read(t).code {
@@ -79,8 +81,16 @@ func TestTheGoOfTheHuntHasEachMistakeAndNoName(t *testing.T) {
 			}
 			pieces := strings.Split(code, "```") // what stands before a piece of Go, and the piece, in turns
 			assert.NotEmpty(t, mistakes, command)
-			assert.GreaterOrEqual(t, len(pieces)/2, len(mistakes), "%s, group %d: pieces of Go", language, group)
-			assert.NotRegexp(t, `W\d`, code, "%s, group %d", language, group)
+			assert.Equal(t, len(mistakes), len(pieces)/2, "%s, group %d: pieces of Go", language, group)
+			assert.NotRegexp(t, `W\d|our list|清单`, code, "%s, group %d", language, group)
+			last := 0 // each mistake is in the key with its lines, which follow one another
+			for _, piece := range regexp.MustCompile(fmt.Sprintf(`(?m)^%d, (\d+)-(\d+): W(\d+)[:：]`, group)).FindAllStringSubmatch(papers("go-key"), -1) {
+				assert.Equal(t, fmt.Sprint(last+1), piece[1], "%s, group %d: the first line of W%s", language, group, piece[3])
+				last, _ = strconv.Atoi(piece[2])
+				mistakes = slices.DeleteFunc(mistakes, func(m string) bool { return m == piece[3] })
+			}
+			assert.Empty(t, mistakes, "%s, group %d: not in the key", language, group)
+			assert.Len(t, numberedLine.FindAllString(code, -1), last, "%s, group %d: lines with a number", language, group)
 			for i := 0; i+1 < len(pieces); i += 2 {
 				sentence := strings.TrimSpace(pieces[i])
 				assert.NotEmpty(t, sentence, "%s, group %d: the sentence before\n%s", language, group, pieces[i+1])
@@ -88,6 +98,8 @@ func TestTheGoOfTheHuntHasEachMistakeAndNoName(t *testing.T) {
 		}
 	}
 }
+
+var numberedLine = regexp.MustCompile(`(?m)^\d+\. `)
 
 var markedLine = regexp.MustCompile(`(?m)^>> (\d+)\.`)
 
