@@ -2,8 +2,7 @@
 // that creates it holds the lock, and deletes it to release the lock. A client that
 // finds the znode tries again a little later.
 //
-//	go test ./yours/step1    what your lock can do, and what it cannot do yet
-//	make hint STEP=1         the next hint
+//	go test ./yours/step1    what your lock can do, what it cannot do yet, and how to get a hint
 //
 // errors.go is given.
 package plainnode

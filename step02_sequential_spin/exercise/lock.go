@@ -6,8 +6,7 @@
 // This starter is step 1 with an ephemeral znode. It is right, but it has no queue,
 // and any client can release the lock.
 //
-//	go test ./yours/step2    what your lock can do, and what it cannot do yet
-//	make hint STEP=2         the next hint
+//	go test ./yours/step2    what your lock can do, what it cannot do yet, and how to get a hint
 //
 // errors.go is given.
 package sequentialspin

@@ -4,8 +4,7 @@
 //
 // This starter is step 2. It is right, but every waiter polls.
 //
-//	go test ./yours/step3    what your lock can do, and what it cannot do yet
-//	make hint STEP=3         the next hint
+//	go test ./yours/step3    what your lock can do, what it cannot do yet, and how to get a hint
 //
 // errors.go is given.
 package childrenwatch

@@ -3,8 +3,7 @@
 //
 // This starter is step 3. It is right, but each change wakes every waiter.
 //
-//	go test ./yours/step4    what your lock can do, and what it cannot do yet
-//	make hint STEP=4         the next hint
+//	go test ./yours/step4    what your lock can do, what it cannot do yet, and how to get a hint
 //
 // errors.go is given.
 package predecessorwatch

@@ -3,8 +3,7 @@
 // This starter is step 5 with RLock and TryRLock. It is right, but readers wait for readers,
 // because the code ignores the kind. The kind is already passed as far as join.
 //
-//	go test ./yours/step6    what your lock can do, and what it cannot do yet
-//	make hint STEP=6         the next hint
+//	go test ./yours/step6    what your lock can do, what it cannot do yet, and how to get a hint
 //
 // session.go and errors.go are given. hold.go also has a TODO.
 package sharedlock

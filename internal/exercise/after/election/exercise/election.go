@@ -3,8 +3,7 @@
 //
 // This starter lets every candidate lead.
 //
-//	go test ./yours/election    what it can do, and what it cannot do yet
-//	make hint STEP=election     the next hint
+//	go test ./yours/election    what it can do, what it cannot do yet, and how to get a hint
 package election
 
 import (

@@ -3,8 +3,7 @@
 //
 // This starter takes only the first lock.
 //
-//	go test ./yours/multilock    what it can do, and what it cannot do yet
-//	make hint STEP=multilock     the next hint
+//	go test ./yours/multilock    what it can do, what it cannot do yet, and how to get a hint
 package multilock
 
 import (

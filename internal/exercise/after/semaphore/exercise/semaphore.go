@@ -3,8 +3,7 @@
 //
 // This starter is step 4's lock, which one client holds at a time.
 //
-//	go test ./yours/semaphore    what it can do, and what it cannot do yet
-//	make hint STEP=semaphore     the next hint
+//	go test ./yours/semaphore    what it can do, what it cannot do yet, and how to get a hint
 package semaphore
 
 import (
