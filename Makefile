@@ -58,7 +58,7 @@ hint: home ## prints the next hint; each is more direct than the one before
 	@go run ./internal/cmd/exercise hint $(STEP)
 
 explore: soon ready labready ## plays every interleaving of a few clients' requests, with a fault at every possible place
-## STEP=4           which lock: 3 to 6, 3w, 5.5 (part A), mutex, rwmutex, cohort, zk, a mistake such as W8, or mine; else step 4
+## STEP=4           which lock: 3 to 6, 3w, 5.5 (part A), mutex, rwmutex, cohort, zk, a mistake such as W8, or mine (mine4: that of step 4); else step 4
 ## CLIENTS=3        how many clients; else 2
 ## READERS=1        how many of them are readers, in step 6; else none
 ## FAULTS=2         the largest number of faults in an interleaving; else 1
