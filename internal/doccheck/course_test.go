@@ -1,8 +1,8 @@
 package doccheck
 
 import (
+	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,20 +22,22 @@ var (
 	chineseResult = regexp.MustCompile(`^[^：。]{0,20}?(有条件成立|部分成立|不成立|没有依据|成立)(?:（([^，）]+)[，）])?`)
 )
 
-// In both languages each row of the course page has the same result, and the same worst that follows.
+// In both languages each row of the course page has the same name, the same result, and the same worst that follows.
 func TestTheCoursePageHasTheSameResults(t *testing.T) {
 	r := read(t)
-	english, chinese := resultsOn(r.pages["docs/course.md"]), resultsOn(r.pages["docs/course.zh-CN.md"])
+	english, chinese := judgedOn(r.pages["docs/course.md"]), judgedOn(r.pages["docs/course.zh-CN.md"])
 	require.Greater(t, len(english), 100, "rows with a result")
 	require.Len(t, chinese, len(english))
 	for i, e := range english {
 		z := chinese[i]
-		result, said := englishResult.FindStringSubmatch(e.text), chineseResult.FindStringSubmatch(z.text)
-		require.NotNil(t, result, "docs/course.md:%d: no result: %s", e.number, e.text)
-		require.NotNil(t, said, "docs/course.zh-CN.md:%d: no result: %s", z.number, z.text)
-		assert.Equal(t, results[result[1]], said[1], "docs/course.md:%d and docs/course.zh-CN.md:%d", e.number, z.number)
+		result, said := englishResult.FindStringSubmatch(e.result), chineseResult.FindStringSubmatch(z.result)
+		require.NotNil(t, result, "docs/course.md:%d: no result: %s", e.line, e.result)
+		require.NotNil(t, said, "docs/course.zh-CN.md:%d: no result: %s", z.line, z.result)
+		assert.Equal(t, e.name, z.name, "docs/course.md:%d and docs/course.zh-CN.md:%d", e.line, z.line)
+		assert.Equal(t, e.isStarred, z.isStarred, "docs/course.md:%d and docs/course.zh-CN.md:%d", e.line, z.line)
+		assert.Equal(t, results[result[1]], said[1], "docs/course.md:%d and docs/course.zh-CN.md:%d", e.line, z.line)
 		if result[1] == "Mostly" || result[1] == "Partly" {
-			assert.Equal(t, results[result[2]], said[2], "docs/course.md:%d and docs/course.zh-CN.md:%d", e.number, z.number)
+			assert.Equal(t, results[result[2]], said[2], "docs/course.md:%d and docs/course.zh-CN.md:%d", e.line, z.line)
 		}
 	}
 }
@@ -47,7 +49,7 @@ func TestTheCoursePageCountsItsRows(t *testing.T) {
 		var table []line
 		for _, s := range p.sections {
 			for i, row := range s.rows {
-				if strings.Contains(row.text, "| 没有依据 |") || strings.Contains(row.text, "| Not shown |") {
+				if strings.HasPrefix(row.text, "| | ") {
 					table = s.rows[i : i+2+len(documents)]
 				}
 			}
@@ -57,8 +59,8 @@ func TestTheCoursePageCountsItsRows(t *testing.T) {
 		for _, row := range table[2:] {
 			cells := cellsOf(row)
 			counts := map[string]int{}
-			for _, result := range resultsIn(p, cells[0]) {
-				counts[resultOf(result.text)]++
+			for _, j := range judgedIn(p, cells[0]) {
+				counts[resultOf(j.result)]++
 			}
 			require.NotEmpty(t, counts, "%s:%d: %s has no rows", p.path, row.number, cells[0])
 			for i, word := range words {
@@ -79,64 +81,120 @@ func resultOf(cell string) string {
 	return ""
 }
 
-// The sections of the course page that judge a document.
-var documents = []string{"Alibaba", "51CTO", "lenshood", "MXJULY", "nileader"}
+var (
+	nameOfRow = regexp.MustCompile(`^(?:([A-Z]\d+)|\*\*([A-Z]\d+) ★\*\*) · `)
+	rowLink   = regexp.MustCompile(`^\[([A-Z]\d+)\]\(#(\S+)\)$`)
+)
 
-// resultsOn lists the last cells of the rows in the documents' sections.
-func resultsOn(p page) (all []line) {
+// The rows of each document are numbered behind its letter, from 1, without a gap.
+func TestTheCoursePageNumbersItsRows(t *testing.T) {
+	r := read(t)
+	for _, p := range []page{r.pages["docs/course.md"], r.pages["docs/course.zh-CN.md"]} {
+		for i, document := range documents {
+			judged := judgedIn(p, document)
+			require.NotEmpty(t, judged, "%s: %s", p.path, document)
+			for k, j := range judged {
+				assert.Equal(t, fmt.Sprintf("%c%d", letters[i], k+1), j.name, "%s:%d", p.path, j.line)
+			}
+		}
+	}
+}
+
+// A row with an arrow leads to a row of another document, and has that row's result.
+func TestARowOfTheCourseThatLeadsToAnotherHasItsResult(t *testing.T) {
+	r := read(t)
+	for _, p := range []page{r.pages["docs/course.md"], r.pages["docs/course.zh-CN.md"]} {
+		results, sections := map[string]string{}, map[string]string{}
+		for _, document := range documents {
+			for _, j := range judgedIn(p, document) {
+				results[j.name] = shortResult(j.result)
+				sections[j.name] = Anchor(document)
+			}
+		}
+		arrows := 0
+		for _, document := range documents {
+			for _, row := range rowsOf(p, document) {
+				cells := cellsOf(row)
+				if !strings.HasPrefix(cells[0], "→ ") {
+					continue
+				}
+				arrows++
+				link := rowLink.FindStringSubmatch(cells[1])
+				require.NotNil(t, link, "%s:%d: no link to a row: %s", p.path, row.number, cells[1])
+				name, section := link[1], link[2]
+				assert.Equal(t, sections[name], section, "%s:%d: where %s is", p.path, row.number, name)
+				assert.NotEqual(t, Anchor(document), section, "%s:%d: %s is in this table", p.path, row.number, name)
+				assert.Equal(t, results[name], cells[2], "%s:%d: the result of %s", p.path, row.number, name)
+			}
+		}
+		assert.Greater(t, arrows, 20, p.path)
+	}
+}
+
+// shortResult is the result in a last cell, and the worst that follows, without marks and reasons.
+func shortResult(cell string) string {
+	if said := englishResult.FindStringSubmatch(cell); said != nil {
+		if said[2] != "" {
+			return said[1] + ", " + said[2]
+		}
+		return said[1]
+	}
+	said := chineseResult.FindStringSubmatch(cell)
+	if said == nil {
+		return ""
+	}
+	if said[1] == "有条件成立" || said[1] == "部分成立" {
+		return said[1] + "（" + said[2] + "）"
+	}
+	return said[1]
+}
+
+// The sections of the course page that judge a document, and the letters of their rows.
+var (
+	documents = []string{"Alibaba", "51CTO", "lenshood", "MXJULY", "nileader"}
+	letters   = "ACLMN"
+)
+
+// A judgement is a row of the course page that judges a statement.
+type judgement struct {
+	line      int
+	name      string // such as A1
+	isStarred bool
+	result    string // the last cell
+}
+
+// judgedOn lists the judgements in the documents' sections.
+func judgedOn(p page) (all []judgement) {
 	for _, document := range documents {
-		all = append(all, resultsIn(p, document)...)
+		all = append(all, judgedIn(p, document)...)
 	}
 	return all
 }
 
-// resultsIn lists the last cells of the rows in a document's section.
-func resultsIn(p page, document string) (all []line) {
+// judgedIn lists the judgements in a document's section. A row without a name has an empty one.
+func judgedIn(p page, document string) (all []judgement) {
+	for _, row := range rowsOf(p, document) {
+		cells := cellsOf(row)
+		if strings.HasPrefix(cells[0], "→ ") {
+			continue
+		}
+		j := judgement{line: row.number, result: cells[2]}
+		if name := nameOfRow.FindStringSubmatch(cells[0]); name != nil {
+			j.name, j.isStarred = name[1]+name[2], name[2] != ""
+		}
+		all = append(all, j)
+	}
+	return all
+}
+
+// rowsOf lists the rows of a document's section, below the head and its line.
+func rowsOf(p page, document string) (all []line) {
 	for _, s := range p.sections {
 		if s.heading == document {
-			for _, row := range s.rows[2:] { // below the head and its line
-				all = append(all, line{row.number, cellsOf(row)[2]})
-			}
+			all = append(all, s.rows[2:]...)
 		}
 	}
 	return all
 }
 
 func cellsOf(row line) []string { return strings.Split(strings.Trim(row.text, "| "), " | ") }
-
-// The head of a document's section links to each other section that has a row about this document.
-func TestEachDocumentOfTheCourseLinksToWhereElseItIsJudged(t *testing.T) {
-	r := read(t)
-	for _, p := range []page{r.pages["docs/course.md"], r.pages["docs/course.zh-CN.md"]} {
-		links, elsewhere := map[string][]string{}, map[string][]string{}
-		for _, s := range p.sections {
-			if !slices.Contains(documents, s.heading) {
-				continue
-			}
-			links[s.heading] = linksOfHead(s)
-			for _, document := range documents {
-				if document != s.heading && hasRowAbout(s, document) {
-					elsewhere[document] = append(elsewhere[document], "#"+Anchor(s.heading))
-				}
-			}
-		}
-		for _, document := range documents {
-			assert.ElementsMatch(t, elsewhere[document], links[document], "%s, %s", p.path, document)
-		}
-	}
-}
-
-// linksOfHead lists the links that stand above the rows of a section.
-func linksOfHead(s section) (links []string) {
-	for _, l := range s.links() {
-		if l.number < s.rows[0].number {
-			links = append(links, l.text)
-		}
-	}
-	return links
-}
-
-// hasRowAbout reports whether the first cell of a row names a document.
-func hasRowAbout(s section, document string) bool {
-	return slices.ContainsFunc(s.rows, func(row line) bool { return strings.Contains(cellsOf(row)[0], document) })
-}
