@@ -82,8 +82,9 @@ func resultOf(cell string) string {
 }
 
 var (
-	nameOfRow = regexp.MustCompile(`^(?:([A-Z]\d+)|\*\*([A-Z]\d+) ★\*\*) · `)
-	rowLink   = regexp.MustCompile(`^\[([A-Z]\d+)\]\(#(\S+)\)$`)
+	nameOfRow  = regexp.MustCompile(`^(?:([A-Z]\d+)|\*\*([A-Z]\d+) ★\*\*) · `)
+	nameInText = regexp.MustCompile(`\b[ACLMN]\d+\b`)
+	rowLink    = regexp.MustCompile(`^\[([A-Z]\d+)\]\(#(\S+)\)$`)
 )
 
 // The rows of each document are numbered behind its letter, from 1, without a gap.
@@ -97,6 +98,28 @@ func TestTheCoursePageNumbersItsRows(t *testing.T) {
 				assert.Equal(t, fmt.Sprintf("%c%d", letters[i], k+1), j.name, "%s:%d", p.path, j.line)
 			}
 		}
+	}
+}
+
+// The head of the course page names the ten rows that have a star, and no others.
+func TestTheCoursePageNamesTheRowsForTheClass(t *testing.T) {
+	r := read(t)
+	for _, p := range []page{r.pages["docs/course.md"], r.pages["docs/course.zh-CN.md"]} {
+		var starred, named []string
+		for _, j := range judgedOn(p) {
+			if j.isStarred {
+				starred = append(starred, j.name)
+			}
+		}
+		for _, s := range p.sections {
+			for _, l := range s.prose {
+				if strings.HasPrefix(l.text, "**") && strings.Contains(l.text, "★") {
+					named = append(named, nameInText.FindAllString(l.text, -1)...)
+				}
+			}
+		}
+		assert.Len(t, starred, 10, p.path)
+		assert.ElementsMatch(t, starred, named, "%s: the rows with a star, and those that the head names", p.path)
 	}
 }
 
