@@ -241,7 +241,7 @@ func planTours(ctx context.Context, lock *reentrant.Lock, depots []*sql.DB) erro
 	}
 	defer func() {
 		if err := hold.Unlock(); err != nil {
-			log.Print(err) // says nothing about the plans
+			log.Print(err) // the plans are written, whatever it says
 		}
 	}()
 	work := hold.Context(ctx) // ends also when the lock is lost
@@ -255,7 +255,7 @@ func planTours(ctx context.Context, lock *reentrant.Lock, depots []*sql.DB) erro
 	}
 	for i, depot := range depots {
 		before := plans[i]
-		plans[i], err = replan(work, plans, i) // minutes, in no transaction
+		plans[i], err = replan(work, plans, i) // minutes; drops an order only if another plan has it
 		if err != nil {
 			return err
 		}
