@@ -991,7 +991,8 @@ async function recall() {
     if (!isEven) continue;
     first.over = second?.at ?? s.end;
     first.at = Math.max(first.at, first.over - BEFORE * SECOND); // a strip begins right before the first action
-    for (const [i, p] of s.phases.entries()) p.over = Math.min(p.over + SECOND, s.phases[i + 1]?.at ?? s.end); // its result is seen
+    if (polls(i)) continue; // it goes on long enough
+    for (const [k, p] of s.phases.entries()) p.over = Math.min(p.over + SECOND, s.phases[k + 1]?.at ?? s.end); // its result is seen
   }
   past.clock = clock(past.stories, isEven, SPAN / 1000);
   past.last = Math.max(...past.stories.map((s, i) => past.clock.shown(i, s.end)));
