@@ -262,7 +262,7 @@ func TestTheRecipeBreaksBesideTheRepairedLockInABrowser(t *testing.T) {
 	browser.Evaluate[any](b, `void (path = spelled("ApApAxBpBp"), played = path.length, show())`)
 	b.Contains("#beside-says .bad", "This breaks the recipe: Two hold it.")
 	b.Contains("#second", "believes it holds")
-	b.Contains("#board", "so it stopsconnection lost")
+	b.Contains("#board", "stopped: no connectionconnection lost")
 }
 
 // The lock that nobody breaks begins with ideas: what broke the others is played here, with its fault, and holds. This is
@@ -287,7 +287,7 @@ func TestTheIdeasForTheLastLockInABrowser(t *testing.T) {
 	b.Until(`!at("finale").checkVisibility()`)
 }
 
-// A client whose session ended is drawn without a wire on both boards, as long as it asks the server for nothing.
+// A client whose session ended is drawn without a wire on both boards, until the server has answered it again.
 func TestALostConnectionIsDrawnInABrowser(t *testing.T) {
 	t.Parallel()
 	b := opens(t, "en", "#4", 1366, 768)
@@ -300,10 +300,29 @@ func TestALostConnectionIsDrawnInABrowser(t *testing.T) {
 			...[".cut", ".client", ".server"].map((e) => document.querySelector("#%s " + e).getBoundingClientRect()))`, board)
 		assert.True(t, browser.Evaluate[bool](b, isOnWire), "where it is said: %s", board)
 	}
-	press(b, "go-0") // its Unlock sends a request: it has a new connection
-	b.Contains("#board", "session ended")
+	b.Contains("#board", "A finishes")
+	press(b, "go-0") // its Unlock has a request, which nobody has answered yet
+	b.Contains("#board", "connection lost")
+	wires := `document.querySelectorAll("#board .wire[stroke-dasharray]").length`
+	assert.Equal(t, 1, browser.Evaluate[int](b, wires))
+	press(b, "go-0")
+	b.Contains("#board", "connected again: new session")
 	assert.NotContains(t, b.Text("#board"), "connection lost")
-	assert.Zero(t, browser.Evaluate[int](b, `document.querySelectorAll("#board .wire[stroke-dasharray]").length`))
+	assert.Zero(t, browser.Evaluate[int](b, wires))
+
+	// So it is for a client that waits.
+	browser.Evaluate[any](b, `void (enter("W19"), path = spelled("ApBpApBx"), played = path.length, show())`)
+	b.Contains("#board", "wants the lock")
+	b.Contains("#board", "connection lost")
+	b.Contains("#second", "delete 1: gone already")
+	assert.Equal(t, 1, browser.Evaluate[int](b, wires))
+	press(b, "go-1")
+	b.Contains("#board", "connected again: new session")
+	assert.Zero(t, browser.Evaluate[int](b, wires))
+
+	// A client that has stopped does not finish: it calls Unlock.
+	browser.Evaluate[any](b, `void (enter("5"), path = spelled("ApApAx"), played = path.length, show())`)
+	b.Says(`#board [data-key="go-0"] text`, "A calls Unlock")
 }
 
 // What breaks both locks is not what the level asks for. A waiter that nobody wakes is explained.
@@ -946,8 +965,8 @@ func TestTheSecondBoardAgreesWithItsTextInABrowser(t *testing.T) {
 		{"AlBpBpBp", "is done / is done", "stays right: A is done; B is done."},
 		{"BlApApAp", "is done / is done", "stays right: A is done; B is done."},
 		{"ApApBlAuAp", "is done / is done", "stays right: A is done; B is done."},
-		{"ApApBpAxBp", "so it stops / HOLDS the lock",
-			"this moment: A: connection lost, so it stops; B holds the lock."},
+		{"ApApBpAxBp", "stopped: no connection / HOLDS the lock",
+			"this moment: A stopped: no connection; B holds the lock."},
 	} {
 		browser.Evaluate[any](b, fmt.Sprintf(`void enter("4", %q)`, path.choices))
 		b.Until(fmt.Sprintf(`!isBusy && late < 0 && played === %d`, len(path.choices)/2))
@@ -971,7 +990,7 @@ func TestTheSecondBoardAgreesWithItsTextInABrowser(t *testing.T) {
 				showSecond(two);
 				const says = at("beside-says").textContent;
 				%s.forEach((state, c) => {
-					const lost = state === "so it stops" || isCut(two.other.stand(two.now, c));
+					const s = two.other.stand(two.now, c), lost = isCut(s, c, two.moved) && !isTold(s) && s.state !== "got an error";
 					const who = nameOf(c) + (lost ? ": connection lost, " : " "), inSentence = who + state.replace("HOLDS", "holds");
 					const isSaid = two.end.wrong.length || says.includes(inSentence);
 					if (!isSaid) differ.add([key, says, inSentence].join(" | "));

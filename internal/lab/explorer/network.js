@@ -59,8 +59,12 @@ function ended(path, client) {
   const isDone = states.some((state) => state === "holds" || state === "reads") && !states.some((state) => state.startsWith("told"));
   return isDone ? say("is done", "完成了") : say("got an error", "得到错误");
 }
-// isCut reports whether the session of a client ended, and the client has not asked the server for anything since.
-const isCut = (s) => s.expired && !s.op && (s.state === "holds" || s.state === "reads" || s.state.startsWith("told"));
+// isCut reports whether the session of a client ended, and the server has not answered the client since.
+function isCut(s, client, path) {
+  const ends = path.findIndex((m) => m.deed === "expire" && m.client === client);
+  return s.expired && s.state !== "crashed" && !path.slice(ends + 1).some((m) => m.came.some(([who, kind, , , , , isLost]) => who === client && kind === "reply" && !isLost));
+}
+const isTold = (s) => s.state.startsWith("told");
 const connectionLost = () => say("connection lost", "连接断开");
 // stateOf says what is drawn over a client. A client that holds the lock, but not by its znode, only believes it.
 function stateOf(g, point, client, path) {
@@ -72,8 +76,8 @@ function stateOf(g, point, client, path) {
   if (s.state === "waits" && s.op === "delete") return [say("got an error, cleans up", "出错了，正在清理"), "soft"];
   if (s.state === "waits") return s.op ? [say("wants the lock", "想要锁"), "soft"] : [say("waits", "等待"), "soft"];
   if (s.state === "releases") return [say("releases", "释放中"), "soft"];
-  if (isCut(s) && s.state.startsWith("told")) return [say("so it stops", "所以停手"), "soft"];
-  if (s.state.startsWith("told")) return [say("knows that it lost it", "知道丢了锁"), "soft"];
+  if (isTold(s) && isCut(s, client, path)) return [say("stopped: no connection", "连接断开，已停手"), "soft"];
+  if (isTold(s)) return [say("knows that it lost it", "知道丢了锁"), "soft"];
   if (s.state === "got an error") return [say("got an error", "得到错误"), "soft"];
   return [ended(path, client), "soft"];
 }
@@ -167,8 +171,8 @@ function plan(svg, n) {
 
 function draw(svg, g, point, path, verdict = "") {
   const n = g.data.clients, read = lists(g, path), p = plan(svg, n);
-  const out = [`<g class="queue">${queue(p, g, point)}</g>`];
-  svg.plan = p; // for what moves until it is drawn again
+  const out = [`<g class="queue">${queue(p, g, point, point, path)}</g>`];
+  Object.assign(svg, { plan: p, path }); // for what moves until it is drawn again
   svg.setAttribute("viewBox", `0 0 ${p.w} ${p.h}`);
   for (let c = 0; c < n; c++) out.push(p.isSmall ? "" : chips(p, c, point), client(p, g, point, c, read[c], path));
   if (!p.isSmall) out.push(coins(p), stamp(verdict, p.w / 2));
@@ -183,7 +187,7 @@ function draw(svg, g, point, path, verdict = "") {
 
 // queue draws the server with its znodes as they are at a point, and the wires and watches of the clients. A request
 // that has just arrived may have changed the znodes already: then they are those of the point done.
-function queue(p, g, point, done = point) {
+function queue(p, g, point, done = point, path = []) {
   const n = g.data.clients, zs = p.znodes(g.znodes(done)), out = [];
   out.push(`<rect x="12" y="${p.server}" width="${p.w - 24}" height="${p.h - p.server - 8}" rx="12" class="server"/>`);
   if (!p.isSmall) out.push(words(22, p.h - 20, "ZooKeeper", "text-anchor:start", "small"));
@@ -191,7 +195,7 @@ function queue(p, g, point, done = point) {
   for (let c = 0; c < n; c++) {
     const x = p.x(c), s = g.stand(point, c), after = g.stand(done, c);
     const isWritten = p.isSmall && s.op; // the small board has the request where the wire is
-    out.push(`<path d="M${x} ${p.client + p.r}V${isWritten ? `${p.chip - 12}M${x} ${p.chip + 12}V` : ""}${p.server}" class="wire" ${after.state === "crashed" || isCut(after) ? 'stroke-dasharray="3 9"' : ""}/>`);
+    out.push(`<path d="M${x} ${p.client + p.r}V${isWritten ? `${p.chip - 12}M${x} ${p.chip + 12}V` : ""}${p.server}" class="wire" ${after.state === "crashed" || isCut(after, c, path) ? 'stroke-dasharray="3 9"' : ""}/>`);
     for (const on of s.state === "waits" && !s.gaveUp ? s.watches : []) {
       const watched = zs.find((z) => z.name === on), z = watched ?? { x: p.w / 2 };
       if (!watched && on !== ".") continue; // it has fired
@@ -226,9 +230,10 @@ function client(p, g, point, c, read, path) {
     words(x, y, nameOf(c), inside ? "fill:var(--paper)" : s.state === "crashed" ? "paint-order:stroke;stroke:var(--paper);stroke-width:8px" : "", "name");
   const label = `${say("client ", "客户端 ")}${nameOf(c)}${say(", ", "，")}${state}${say(": what can happen to it", "：它可能遇到什么")}`;
   const out = [faults.length ? press(`client-${c}`, label, circle, `aria-expanded="${menu === `client-${c}`}"`) : circle, words(x, y - p.r - 14, state, `fill:var(--${colour})`)];
-  if (isCut(s)) out.push(words(x, p.isSmall ? p.chip : (p.chip + 21 + p.server) / 2, connectionLost(), "fill:var(--bad)", "small cut")); // on the wire, under the chip
-  else if (s.expired && !p.isSmall) out.push(words(x, y - p.r - 14 - p.line, say("session ended", "会话已结束"), "fill:var(--bad)", "small"));
-  if (p.isSmall) out.push(s.op ? words(x, p.chip, request(s), "", `small wait of-${c}`) : "");
+  if (!isCut(s, c, path)) out.push(s.expired && !p.isSmall ? words(x, y - p.r - 14 - p.line, say("connected again: new session", "重新连上了：新会话"), "", "small") : "");
+  else if (!p.isSmall || !s.op) out.push(words(x, p.isSmall ? p.chip : (p.chip + 21 + p.server) / 2, connectionLost(), "fill:var(--bad)", "small cut")); // on the wire, under the chip
+  const isGone = s.op === "delete" && !g.znodes(point).some((z) => z.name === s.on);
+  if (p.isSmall) out.push(s.op ? words(x, p.chip, request(s) + (isGone ? say(": gone already", "：早就没了") : ""), "", `small wait of-${c}`) : "");
   else if (read && !faultsIn(c)) out.push(box(x, y + 53, 128, 22, "", 3), words(x, y + 53, say("has read: ", "读到：") + (read.length ? "" : say("nobody", "没有人")), "", "small", read.map((z) => `<tspan ${z.owner === c ? `style="fill:${COLOURS[c]};font-weight:700"` : ""}>${html(number(z.name))}</tspan>`).join(" ")));
   return out.join("");
 }
@@ -243,6 +248,9 @@ const faultsIn = (c) => menu === `client-${c}` ? happens(c) : menu === `turn-${c
 // passing returns the call or the request of a client that passes.
 const passing = (c) => moves().find((m) => m.client === c && (m.deed === "pass" || m.deed === "unlock"));
 
+// finishes says that a client calls Unlock: because it has worked, or had to stop.
+const finishes = (c, point) => isTold(game.stand(point, c)) ? `${nameOf(c)} ${deeds().unlock}` : say(`${nameOf(c)} finishes`, `${nameOf(c)} 用完了`);
+
 const MENU = { high: 30, apart: 34 }, TOUCHED = { high: 46, apart: 49 }; // three fit between a client and the znodes
 
 function chips(p, c, point) {
@@ -254,7 +262,7 @@ function chips(p, c, point) {
   }
   const m = passing(c), { op } = game.stand(point, c);
   if (!m && !op) return ""; // SWITCHES may not let it be the turn of a client that has a request
-  const canLose = losses(c).length > 0, isUnlock = m?.deed === "unlock", says = isUnlock ? say(`${nameOf(c)} finishes`, `${nameOf(c)} 用完了`) : request(game.stand(point, c));
+  const canLose = losses(c).length > 0, isUnlock = m?.deed === "unlock", says = isUnlock ? finishes(c, point) : request(game.stand(point, c));
   const lose = losses(c).length === 1 ? outcome(losses(c)[0]) : say("lose it", "丢掉它");
   // A client that finishes sends nothing yet: it is no message.
   const look = `stroke:${!m ? "var(--line)" : isUnlock ? "var(--holder);stroke-dasharray:5 4" : COLOURS[c]}`, shape = box(x, y, 184, 42, look, 21), at = canLose ? x - 17 : x;
@@ -324,11 +332,12 @@ async function carriesOut(svg, g, m, point, then) {
     for (const z of gone) z.classList.add("gone");
     await rests(FADES);
   }
-  if (then === halts) svg.querySelector(".queue").innerHTML = queue(svg.plan, g, point, m.to);
+  if (then === halts) svg.querySelector(".queue").innerHTML = queue(svg.plan, g, point, m.to, svg.path);
 }
 
 // animate shows a choice that is made at a point. The clients change when all of it has happened.
 async function animate(svg, g, m, point, then) {
+  svg.path = [...svg.path, m];
   const p = svg.plan, isWrite = !READS.includes(m.op);
   const arrives = m.deed === "pass" || m.deed === "lose-reply";
   if (["crash", "expire"].includes(m.deed)) {
@@ -615,9 +624,12 @@ function wentAhead() {
     `${zh}在这里多发了几个请求，它们会自动跟上。`);
 }
 // statesAt says what the board says of each client.
-const statesAt = (g, point, path) => Array.from({ length: g.data.clients }, (_, c) =>
-  nameOf(c) + (isCut(g.stand(point, c)) ? say(": ", "：") + connectionLost() + say(", ", "，") : " ") +
-  stateOf(g, point, c, path)[0].replace("HOLDS", "holds")).join(say("; ", "；"));
+function statesAt(g, point, path, clients = [...Array(g.data.clients).keys()]) {
+  return clients.map((c) => {
+    const s = g.stand(point, c), lost = isCut(s, c, path) && !isTold(s) && s.state !== "got an error" ? say(": ", "：") + connectionLost() + say(", ", "，") : " ";
+    return nameOf(c) + lost + stateOf(g, point, c, path)[0].replace("HOLDS", "holds");
+  }).join(say("; ", "；"));
+}
 
 // verb says a choice in a word or two.
 const verb = ({ deed, op, sets }) => ({
