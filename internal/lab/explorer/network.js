@@ -430,10 +430,8 @@ function show(focus) {
   at("link").hidden = !isFound || shown?.from === LINK; // before the beads: it takes their room
   const beads = path.map(bead);
   at("beads").replaceChildren(...beads);
-  for (const b of beads) { // one line: the oldest ones lose their words first
-    if (at("beads").offsetHeight < 40) break;
-    b.classList.add("short");
-  }
+  const last = beads[Math.min(played, path.length - 1)]; // the row is one line, and scrolls to what is next
+  if (last) at("beads").scrollLeft = last.offsetLeft + last.offsetWidth + 5 - at("beads").clientWidth;
   at("give-up").textContent = !all.length ? say("Show me", "演示") : level.hints ? say("A hint", "提示") : say("Give up?", "放弃？");
   at("hint").textContent = hint(all);
   at("way").textContent = at("give").open && !isOver && all.length ? wayFromHere(all[0]) : "";
@@ -645,8 +643,7 @@ function bead(m, k) {
   b.type = "button";
   b.className = (isFault(m) ? "fault " : "") + (k >= played ? "ahead" : "");
   b.style.borderColor = COLOURS[m.client];
-  const sign = { pass: "", unlock: "◦", "lose-request": "✕↓", "lose-reply": "✕↑", crash: "†", expire: "∅", "give-up": "–" }[m.deed];
-  b.innerHTML = `${nameOf(m.client)}<i>${sign}</i><span> ${worded(m)}</span>`; // one of the two is seen
+  b.innerHTML = `${nameOf(m.client)}<span> ${worded(m)}</span>`;
   b.dataset.key = `bead-${k}`;
   b.ariaLabel = b.title = `${k + 1}. ${nameOf(m.client)}${say(": ", "：")}${m.op ? request(m) + say(": ", "：") : ""}${deeds()[m.deed]}`;
   b.ariaCurrent = k === played - 1 ? "step" : "false";
@@ -845,8 +842,8 @@ at("beads").addEventListener("keydown", (e) => {
   const step = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
   if (step) { e.preventDefault(); halt(); scrub(played + step, `bead-${Math.max(0, played + step - 1)}`); }
 });
-at("beads").addEventListener("pointermove", (e) => { // with the button down
-  const key = e.buttons && document.elementFromPoint(e.clientX, e.clientY)?.closest("[data-key^=bead]")?.dataset.key;
+at("beads").addEventListener("pointermove", (e) => { // with the button down: a finger scrolls
+  const key = e.buttons && e.pointerType === "mouse" && document.elementFromPoint(e.clientX, e.clientY)?.closest("[data-key^=bead]")?.dataset.key;
   if (key && Number(key.slice(5)) !== played - 1) scrub(Number(key.slice(5)) + 1);
 });
 
