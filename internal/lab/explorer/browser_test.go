@@ -1140,6 +1140,28 @@ func TestOneScreenOfAPhoneInABrowser(t *testing.T) {
 	}
 }
 
+// On a phone, what happens to the lock below is said on the screen, and leads there. On a wide screen it is seen.
+func TestTheBoardBelowOnAPhoneInABrowser(t *testing.T) {
+	t.Parallel()
+	b := opens(t, "en", "#5.5", 390, 844)
+	press(b, "go-0", "go-0", "go-1", "go-1", "go-1", "go-0")
+	b.Until(`late < 0 && document.querySelector("#says button") === null`)
+	b.Says("#goals .goal small", "not found yet")
+	press(b, "turn-0", "go-0-lose-request")
+	b.Until(`late < 0`)
+	b.Says("#says p", "A: delete 0: request lost. A asks again.")
+	b.Says("#says button", "The recipe, below, is broken now: A got an error; B waits forever ↓")
+	b.Says("#goals .goal small", "the recipe is broken: now finish here")
+	b.Until(`document.querySelector("#says button").getBoundingClientRect().bottom <= innerHeight`)
+	b.Do(chromedp.Click(chromedp.CSS("#says button")))
+	b.Until(`(({ top, bottom }) => top >= 0 && bottom <= innerHeight)(at("second").getBoundingClientRect())`)
+
+	browser.Evaluate[any](b, `void (enter("W19"), path = spelled("ApBpApBl"), played = path.length, show())`)
+	b.Says("#says button", "With the recipe, below: B got an error, cleans up ↓")
+	b.Do(chromedp.EmulateViewport(1366, 768))
+	b.Until(`document.querySelector("#says button") === null`)
+}
+
 // On a laptop the board has one place, in each level, before and after a win; and no text is small.
 func TestNothingPushesTheBoardInABrowser(t *testing.T) {
 	t.Parallel()

@@ -90,6 +90,8 @@ function described(m) {
   const said = [];
   if (m.deed === "expire") said.push(say(`${nameOf(m.client)} is cut off: its session ends`, `${nameOf(m.client)} 失联：它的会话结束`));
   else if (m.deed !== "pass") said.push(`${nameOf(m.client)}${say(": ", "：")}${m.deed.startsWith("lose") ? request(m) + say(": ", "：") : ""}${deeds()[m.deed]}`);
+  const next = game.stand(m.to, m.client);
+  if (m.deed.startsWith("lose") && next.op === m.op && next.on === m.on) said.push(say(`${nameOf(m.client)} asks again`, `${nameOf(m.client)} 再问一次`));
   const deleted = isFault(m) ? endsWith(m) : [];
   if (deleted.length) said.push(say(`The server deletes ${deleted.join(" ")}`, `服务器删除 ${deleted.join(" ")}`));
   const whose = nameOf(m.client);
@@ -448,7 +450,7 @@ function show(focus) {
   at("every").textContent = isSound() ? say(`Give up? See all ${every} ways to play`, `放弃？看全部 ${every} 种走法`) : say(`All ${every} ways to play`, `看全部 ${every} 种走法`);
   showIdeas(isSound() && !isFinale && (isOver || !played));
   showFinale(isFinale);
-  showGoals(lost, isFinale || hasGivenUp || isWon(won));
+  showGoals(two, lost, isFinale || hasGivenUp || isWon(won));
   const asksNext = shown?.from === LINK ? say("Your turn: ", "轮到你了：") : say("Next: ", "下一把：");
   if (following) at("next").textContent = asksNext + say(following.title) + " →";
   at("look").hidden = !two || !isFound;
@@ -603,7 +605,9 @@ isNarrow.onchange = folds;
 folds();
 const placed = ({ en, zh }) => isNarrow.matches ? { en: en.replace("on the right", "below").replace("beside it", "below"), zh: zh.replaceAll("旁边", "下面") } : { en, zh };
 
-function showSecond({ other, now, moved, isAhead, end }) {
+function showSecond(two) {
+  const { other, now, moved, isAhead, end } = two;
+  showBelow(two);
   at("beside-title").textContent = say(`The same choices with ${level.other.en}`, `同样的选择，换成${level.other.zh}`);
   draw(at("second"), other, now, moved);
   const [head, more] = !end ? ["", isAhead ? wentAhead() : ""]
@@ -615,6 +619,16 @@ function showSecond({ other, now, moved, isAhead, end }) {
   const className = end?.wrong.length ? "bad" : "right";
   const b = Object.assign(document.createElement("b"), { textContent: head, className });
   at("beside-says").replaceChildren(b, more);
+}
+// showBelow says, on a phone, how the other board differs since the fault, and leads there. At an end, another button does.
+function showBelow({ other, now, moved, end }) {
+  at("says").querySelector("button")?.remove();
+  const all = [...Array(game.data.clients).keys()].filter((c) => stateOf(other, now, c, moved)[0] !== stateOf(game, here(), c, mine())[0]);
+  if (!isNarrow.matches || !moves().length || coinsLeft() === level.coins || !all.length) return;
+  const { en, zh } = level.other, states = statesAt(other, now, moved, all), isBroken = end?.wrong.length;
+  const textContent = isBroken ? say(`${en[0].toUpperCase()}${en.slice(1)}, below, is broken now: ${states} ↓`, `下面的${zh}已经出错：${states} ↓`)
+    : say(`With ${en}, below: ${states} ↓`, `下面换成${zh}：${states} ↓`);
+  at("says").append(Object.assign(document.createElement("button"), { type: "button", textContent, className: isBroken ? "bad" : "", onclick: at("look").onclick }));
 }
 function wentAhead() {
   const { en, zh } = level.other;
@@ -699,8 +713,8 @@ function showHow(isLost) {
 }
 
 // showGoals shows a card for each goal. If isKnown is set, the level is over, and what nobody can reach is said.
-function showGoals(lost, isKnown) {
-  const known = best();
+function showGoals(two, lost, isKnown) {
+  const known = best(), isOver = !moves().length;
   at("goals").replaceChildren(...level.goals.map((goal, k) => {
     const card = document.createElement("div"), n = known[k], few = (n || hasGivenUp) && least(goal).length;
     card.className = "goal" + (n ? " found" : "");
@@ -713,6 +727,7 @@ function showGoals(lost, isKnown) {
     small.textContent = n ? (isShort ? say(`${n}; fewest ${few}`, `${n} 次，最少 ${few}`) : say(`you: ${n}; fewest: ${few}`, `你：${n} 次；最少：${few} 次`)) + (n === few ? " ★" : "")
       : lost.includes(goal) ? isShort ? say("out of reach", "到不了") : say("out of reach from here", "从这里到不了")
       : cannot ? say("cannot happen ✓", "不会发生 ✓")
+      : goal.mends && !isOver && two.end?.wrong.includes(goal.kind) ? say(`${level.other.en} is broken: now finish here`, `${level.other.zh}已出错：在这里走完`)
       : few ? isShort ? say(`fewest ${few}`, `最少 ${few} 次`) : say(`the fewest: ${choicesIn(few)}`, `最少：${choicesIn(few)}`)
       : say("not found yet", "还没找到");
     card.append(b, small);
