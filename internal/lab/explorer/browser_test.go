@@ -339,7 +339,11 @@ func TestWhatIsSaidOfAWinInABrowser(t *testing.T) {
 	browser.Evaluate[any](b, `void enter("W19", "ApBpApBlBp")`)
 	b.Contains("#says", "B's list failed, so B did not know which znode is before its own")
 	browser.Evaluate[any](b, `void enter("4", "AlBpBpBp")`)
-	b.Contains("#says", "nobody deletes that znode, and B waits for it. The repair: before an error is returned, look in the queue")
+	b.Contains("#says", "A is alive, so its session does not end, and nobody deletes that znode, and B waits for it. The repair: before an error is returned, look in the queue")
+	b.Says("#code ins", "+ mine, err := l.find(prefix)")
+	browser.Evaluate[any](b, `void enter("4", "ApApAuArBpBpBp")`)
+	b.Contains("#says", "A's delete was lost on its way.")
+	b.Says("#code ins", "+ for {")
 	// What breaks the first lock breaks the half repaired one, which says so.
 	browser.Evaluate[any](b, `void enter("4", "ApApBpAxBp")`)
 	b.Contains("#says", "The link breaks it, in 5 choices: Two hold it.")
@@ -719,7 +723,9 @@ func TestTheWayOnAfterAWinInABrowser(t *testing.T) {
 	b.Until(`at("repair").hidden`)
 	b.Says("#asks", "Now: one waits forever or a znode is left behind?")
 	press(b, "turn-0", "go-0-lose-reply", "go-1", "go-1", "go-1")
-	b.Until(`at("repair").hidden`) // it repairs another mistake
+	b.Contains("#says", "A is alive, so its session does not end, and nobody deletes that znode")
+	b.Says("#code ins", "+ mine, err := l.find(prefix)") // it repairs another mistake
+	b.Says("#step", "The repair, in step 5 →")
 	b.Until(`document.querySelectorAll(".goal.found").length === 3 && at("hunt").hidden && !at("next").hidden`)
 
 	// What is pressed next has one place.

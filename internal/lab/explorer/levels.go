@@ -27,6 +27,14 @@ var hunts = []Level{
 				"服务器结束了 {X} 的会话，删掉了它的节点，{X} 却只看到没有回音。修法：连接一断，客户端就不再持有锁。"),
 			Code: "  case zk.StateDisconnected, zk.StateExpired:\n+     s.disconnect(ErrLost)",
 			Step: 5, Page: "step05-holder.html",
+		}, {
+			Fault: "lose-reply create",
+			Code:  "+ mine, err := l.find(prefix)\n+ if err != nil || mine.node != \"\" {",
+			Step:  5, Page: "step05.html",
+		}, {
+			Fault: "lose-request delete",
+			Code:  "+ for {\n      err := l.s.conn.Delete(mine.node, -1)",
+			Step:  5, Page: "step05.html",
 		}},
 		Met: text("a session ends, and its client goes on → connection lost, the hold ends",
 			"会话结束了，客户端照常运行 → 连接断开，hold 就结束"),

@@ -414,7 +414,7 @@ function show(focus) {
   const two = second();
   at("beside").hidden = !two;
   const asked = level.goals[0]; // what breaks both locks is not what is asked for
-  const isMended = won.includes(asked) && asked.mends, isFound = won.length > 0 || end?.wrong.length > 0;
+  const isMended = Boolean(won[0]?.mends), isFound = won.length > 0 || end?.wrong.length > 0;
   const isShared = end?.wrong.includes(asked.kind) && !won.includes(asked) && two?.end.wrong.length > 0;
   draw(at("board"), game, here(), mine(), verdictOf(end, won, isShared));
   if (!hasPulsed && !shown) at("board").querySelector(".chip")?.classList.add("pulses");
@@ -425,7 +425,7 @@ function show(focus) {
   const all = left(), isHunt = coinsLeft() > 0; // the reader finds out by himself what is in reach
   const isSafe = all.length > 0 && !asked.mends && !game.ways(here()).bad;
   const lost = isOver || shown || isHunt && !at("give").open ? [] : isSafe ? level.goals : all.filter((goal) => !onward(goal));
-  const repair = won.length ? level.repairs?.[keyOf(won[0])] : null;
+  const repair = won.length ? level.repairs?.find((r, k) => r.fault ? r.fault === faultOf(mine()) : k === keyOf(won[0])) : null;
   showVerdict(isOver, end, won, repair, isShared);
   showRepair(repair);
   if (two && late !== halts) showSecond(two);
@@ -439,7 +439,7 @@ function show(focus) {
   at("way").textContent = at("give").open && !isOver && all.length ? wayFromHere(all[0]) : "";
   at("undo").disabled = at("again").disabled = !played;
   showHow(all.length > 0 && all.every((goal) => lost.includes(goal)));
-  at("note").textContent = say(level.note);
+  at("note").textContent = level.note ? say(level.note) : "";
   const following = data.levels[data.levels.indexOf(level) + 1];
   at("next").hidden = !following || !isWon(won);
   const isFinale = isSound() && (hasGivenUp || ran().length >= RUNS || Boolean(best().played));
@@ -514,7 +514,7 @@ function showVerdict(isOver, end, won, repair, isShared) {
   const p = (textContent, className = "") =>
     textContent && parts.push(Object.assign(document.createElement("p"), { textContent, className }));
   const ends = (end?.says ?? []).map(say).join(say("; ", "；"));
-  const explain = () => repair && p(say(placed(repair.says)).replaceAll("{X}", nameOf(mine().find(isFault)?.client ?? 0)));
+  const explain = () => repair?.says && p(say(placed(repair.says)).replaceAll("{X}", nameOf(mine().find(isFault)?.client ?? 0)));
   const from = shown && say(shown.from);
   if (shown && !isOver) p(played
     ? say(`${from}: choice ${played} of ${shown.count}.`, `${from}：第 ${played} 次选择，共 ${shown.count} 次。`)
@@ -573,7 +573,7 @@ function orphan(end) {
   const lost = mine().find((m) => ["lose-reply create", "lose-request delete"].includes(`${m.deed} ${m.op}`));
   if (!lost || !end.wrong.includes("a znode is left behind")) return "";
   const who = nameOf(lost.client), other = nameOf(1 - lost.client), isWaited = end.wrong.some((kind) => kind.includes("waits forever"));
-  const why = lost.op === "create" ? say(`${who}'s create was carried out, but the reply was lost, and ${who} got an error. So nobody deletes that znode`, `${who} 的节点其实已经创建，但响应丢了，${who} 只得到错误，所以没有人去删除这个节点`)
+  const why = lost.op === "create" ? say(`${who}'s create was carried out, but the reply was lost, and ${who} got an error. ${who} is alive, so its session does not end, and nobody deletes that znode`, `${who} 的节点其实已经创建，但响应丢了，${who} 只得到错误。${who} 还在运行，会话不会结束，所以没有人去删除这个节点`)
     : say(`${who}'s delete was lost on its way. So its znode stays`, `${who} 的删除请求在路上丢了，所以它的节点还留着`);
   const repair = lost.op === "create" ? say(" The repair: before an error is returned, look in the queue for the client's own znode.", "修法：返回错误之前，先在队列里找自己的节点。")
     : say(" The repair: delete again, until the server has answered.", "修法：一再删除，直到服务器答复为止。");

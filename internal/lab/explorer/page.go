@@ -46,30 +46,31 @@ type Level struct {
 	Key    string      `json:"key"` // of its game, and in the page's address
 	Title  lang.Text   `json:"title"`
 	Asks   lang.Text   `json:"asks"`
-	Hints  []lang.Text `json:"hints"`  // said before the answer: one for each goal that can be reached
-	Note   lang.Text   `json:"note"`   // said beside the goals
-	Met    lang.Text   `json:"met"`    // what the first goal shows, and what repairs it: said at the end of the last level
-	Coins  int         `json:"coins"`  // so many faults may happen
-	Goals  []Goal      `json:"goals"`  // the first is what the level asks for
-	Beside string      `json:"beside"` // the game of a lock on which the same choices are played; "": none
-	Other  lang.Text   `json:"other"`  // what the page calls this lock
+	Hints  []lang.Text `json:"hints"`         // said before the answer: one for each goal that can be reached
+	Note   lang.Text   `json:"note,omitzero"` // said beside the goals
+	Met    lang.Text   `json:"met"`           // what the first goal shows, and what repairs it: said at the end of the last level
+	Coins  int         `json:"coins"`         // so many faults may happen
+	Goals  []Goal      `json:"goals"`         // the first is what the level asks for
+	Beside string      `json:"beside"`        // the game of a lock on which the same choices are played; "": none
+	Other  lang.Text   `json:"other"`         // what the page calls this lock
 
-	Repairs []Repair `json:"repairs"` // what the first goals show, one for each
+	Repairs []Repair `json:"repairs"` // what the first goals show, one for each; then what a fault shows
 }
 
 // A Repair is said when its goal is reached.
 type Repair struct {
-	Says lang.Text `json:"says"` // {X} is the client with the fault
-	Code string    `json:"code"` // the repair in two lines or three
-	Step int       `json:"step"` // which has the whole repair
-	Page string    `json:"page"` // of this step, in the book
+	Fault string    `json:"fault,omitempty"` // which shows it; "": the goal does
+	Says  lang.Text `json:"says,omitzero"`   // {X} is the client with the fault
+	Code  string    `json:"code"`            // the repair in two lines or three
+	Step  int       `json:"step"`            // which has the whole repair
+	Page  string    `json:"page"`            // of this step, in the book
 }
 
 // A Goal is an invariant to break.
 type Goal struct {
 	Kind   string   `json:"kind"`
-	Faults []string `json:"faults"` // what may have happened: "" is nothing; nil: whatever has happened
-	Mends  bool     `json:"mends"`  // the lock beside has to break it, by the same choices, and this one not
+	Faults []string `json:"faults,omitempty"` // what may have happened: "" is nothing; nil: whatever has happened
+	Mends  bool     `json:"mends,omitempty"`  // the lock beside has to break it, by the same choices, and this one not
 }
 
 // Write writes the page.
