@@ -285,6 +285,13 @@ func TestTheIdeasForTheLastLockInABrowser(t *testing.T) {
 		b.Until(`at("ideas").checkVisibility() && !at("every").hidden`)
 	}
 	b.Until(`!at("finale").checkVisibility()`)
+
+	// Whoever gives up after these has seen the level, and is asked for no tries.
+	b.Do(chromedp.Click(chromedp.CSS("#every")))
+	b.Until(`at("finale").checkVisibility()`)
+	b.Contains(`#levels [data-key="5"]`, "✓")
+	b.Contains("#says b.right", "It held: ")
+	assert.NotContains(t, b.Text("#says"), "Your tries")
 }
 
 // A client whose session ended is drawn without a wire on both boards, until the server has answered it again.

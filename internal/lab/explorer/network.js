@@ -383,6 +383,7 @@ const isTooMany = (g, point) => g.end(point)?.wrong.includes("two clients hold t
 const isStuck = (g, point) => g.end(point)?.wrong.some((kind) => kind.includes("waits forever")) ?? false;
 
 const best = (key = level.key) => JSON.parse(store.get("zklock-network-" + key) ?? "{}");
+const remember = (known) => store.set("zklock-network-" + level.key, JSON.stringify(known));
 const keyOf = (goal) => level.goals.indexOf(goal);
 // isSound reports whether nobody can win, whatever he chooses.
 const isSound = () => level.goals.every((goal) => !least(goal).length);
@@ -394,13 +395,15 @@ function show(focus) {
   const isOver = !moves().length, end = isOver ? game.end(here()) : null;
   if (isOver && !shown && isSound() && !best().played) {
     const ends = spells(mine());
-    if (!ran().includes(ends)) store.set("zklock-network-" + level.key, JSON.stringify({ ran: [...ran(), ends] }));
+    if (!ran().includes(ends)) remember({ ran: [...ran(), ends] });
   }
+  const isFinale = isSound() && (hasGivenUp || ran().length >= RUNS || Boolean(best().played));
+  if (isFinale && (!shown || hasGivenUp)) remember({ played: 1 });
   const won = level.goals.filter((goal) => reaches(goal, game, mine(), games[level.beside]));
   if (won.length && !shown) {
     const known = best();
     for (const goal of won) known[keyOf(goal)] = Math.min(known[keyOf(goal)] ?? 99, played);
-    store.set("zklock-network-" + level.key, JSON.stringify(known));
+    remember(known);
   }
   const goals = left().map((goal) => goalName(goal).toLowerCase()).join(say(" or ", "，或者"));
   const asks = goals && isWon([]) && !isOver ? say(`Now: ${goals}?`, `接着找：${goals}？`) : say(placed(level.asks));
@@ -442,8 +445,6 @@ function show(focus) {
   at("note").textContent = level.note ? say(level.note) : "";
   const following = data.levels[data.levels.indexOf(level) + 1];
   at("next").hidden = !following || !isWon(won);
-  const isFinale = isSound() && (hasGivenUp || ran().length >= RUNS || Boolean(best().played));
-  if (isFinale && !shown) store.set("zklock-network-" + level.key, JSON.stringify({ played: 1 }));
   const hasWon = isSound() ? isFinale : hasGivenUp || level.goals.some((goal, k) => best()[k]) || won.length > 0;
   at("every").hidden = !isOver || (isSound() ? isFinale : !hasWon);
   const every = figure(game.ways(0).all);
@@ -541,16 +542,18 @@ function showVerdict(isOver, end, won, repair, isShared) {
     const unspent = coinsLeft() ? say(" The fault is not spent.", "故障还没有用掉。") : "";
     const { kind, mends } = level.goals[0], isEarly = mends && wrongBeside(game, mine(), games[level.beside]).includes(kind);
     const early = isEarly && say(" Not yet: nobody held the lock when the message was lost.", "还不算：消息丢失的时候，还没有客户端持有锁。");
-    p(say("It held: ", "它守住了：") + ends + say(".", "。") + unspent + (early || (isSound() ? say(" ", "") + tries() : say(" Try another.", "再试一次。"))), isSound() ? "right" : "");
+    p(unspent + (early || (isSound() ? tries() : say(" Try another.", "再试一次。"))) || " ");
+    parts.at(-1).prepend(Object.assign(document.createElement("b"), { textContent: say("It held: ", "它守住了：") + ends + say(".", "。"), className: isSound() ? "right" : "" }));
   }
-  if (!parts.length) p(isSound() && !best().played ? tries() : say("Nothing here is simulated: all of it was recorded on a real ZooKeeper server.", "这里没有任何东西是模拟的：全都录自真实的 ZooKeeper 服务器。"), "shown");
+  if (!parts.length) p(isSound() && tries() || say("Nothing here is simulated: all of it was recorded on a real ZooKeeper server.", "这里没有任何东西是模拟的：全都录自真实的 ZooKeeper 服务器。"), "shown");
   says.replaceChildren(...parts);
 }
 
 // tries says how far the reader is with a lock that nobody breaks.
 function tries() {
   const every = figure(game.ways(0).all), n = Math.min(RUNS, ran().length);
-  return say(`Your tries: ${n} of ${RUNS}. After the last, the page shows all ${every} ways to play.`, `你有 ${RUNS} 次机会，已经试了 ${n} 次。试完以后，这一页把 ${every} 种走法全部摆出来。`);
+  if (best().played) return "";
+  return say(` Your tries: ${n} of ${RUNS}. After the last, the page shows all ${every} ways to play.`, `你有 ${RUNS} 次机会，已经试了 ${n} 次。试完以后，这一页把 ${every} 种走法全部摆出来。`);
 }
 
 // showIdeas offers to try what broke the other locks: each way that the reader has won.
