@@ -583,15 +583,14 @@ function orphan(end) {
   return why + (isWaited ? say(`, and ${other} waits for it.`, `，而 ${other} 在等它。`) : say(".", "。")) + repair;
 }
 
-// showTerms explains each word of the page from where it first stands on it, and the first three in the first level.
+// showTerms explains each word of the page from where it first stands on it, and the first three wherever a lock can break.
 function showTerms() {
   const read = ["asks", "board", "says", "second", "all", "finale"].map((id) => at(id)).filter((e) => !e.hidden).map((e) => e.textContent).join(" ");
   for (const term of document.querySelectorAll("#terms div")) {
-    if (!term.dataset.when) term.hidden = level !== data.levels[0];
+    if (!term.dataset.when) term.hidden = isSound();
     else if (new RegExp(term.dataset[reader === "zh" ? "whenZh" : "when"]).test(read)) term.hidden = false;
   }
-  const seen = [...document.querySelectorAll("#terms div:not([hidden]) dt")].map((e) => e.textContent);
-  if (at("words")) at("words").firstChild.textContent = say("Words: ", "词：") + seen.join(say(", ", "、"));
+  if (at("words")) at("words").firstChild.textContent = say("Words", "词") + ` (${document.querySelectorAll("#terms div:not([hidden])").length})`;
 }
 
 // wraps lets a Chinese text break between words only.
