@@ -725,8 +725,10 @@ func TestTheWayOnAfterAWinInABrowser(t *testing.T) {
 	b.Do(chromedp.Click(chromedp.CSS("#every")))
 	b.Until(`at("icicle").getBoundingClientRect().bottom <= innerHeight && document.activeElement.id === "icicle"`)
 	b.Says("#goals .goal:not(.found) small", "not found yet") // nothing is given up
+	browser.Evaluate[any](b, `scrollTo(0, 150)`)
 	b.Do(chromedp.Click(chromedp.CSS("#hunt")))
 	b.Until(`location.hash === "#4/" && document.activeElement.dataset.key === "go-0"`)
+	b.Until(`at("asks").getBoundingClientRect().top >= 0`)
 	b.Until(`at("repair").hidden`)
 	b.Says("#asks", "Now: one waits forever or a znode is left behind?")
 	press(b, "turn-0", "go-0-lose-reply", "go-1", "go-1", "go-1")
@@ -734,6 +736,7 @@ func TestTheWayOnAfterAWinInABrowser(t *testing.T) {
 	b.Says("#code ins", "+ mine, err := l.find(prefix)") // it repairs another mistake
 	b.Says("#step", "The repair, in step 5 →")
 	b.Until(`document.querySelectorAll(".goal.found").length === 3 && at("hunt").hidden && !at("next").hidden`)
+	b.Says("#asks", "All 3 are found.")
 
 	// What is pressed next has one place.
 	right := func(id string) float64 {

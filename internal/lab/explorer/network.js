@@ -406,7 +406,8 @@ function show(focus) {
     remember(known);
   }
   const goals = left().map((goal) => goalName(goal).toLowerCase()).join(say(" or ", "，或者"));
-  const asks = goals && isWon([]) && !isOver ? say(`Now: ${goals}?`, `接着找：${goals}？`) : say(placed(level.asks));
+  const n = level.goals.length, areAll = n > 1 && isWon([]) && !goals;
+  const asks = areAll ? say(`All ${n} are found.`, `${n} 个都找到了。`) : goals && isWon([]) && !isOver ? say(`Now: ${goals}?`, `接着找：${goals}？`) : say(placed(level.asks));
   const sentences = asks.split(/([^.。]*[?？])/); // the question is bold
   at("asks").replaceChildren(...sentences.map((part, k) => {
     const e = document.createElement(k % 2 ? "b" : "span");
@@ -931,7 +932,7 @@ function begin(key) {
   show("go-0");
 }
 at("again").onclick = () => begin(level.key);
-at("hunt").onclick = () => { begin(level.key); at("how").scrollIntoView({ block: "nearest" }); };
+at("hunt").onclick = () => { begin(level.key); at("asks").scrollIntoView({ block: "nearest" }); };
 at("look").onclick = () => at("beside").scrollIntoView();
 at("next").onkeydown = (e) => { if (e.repeat) e.preventDefault(); };
 at("next").onclick = (e) => {
