@@ -823,6 +823,14 @@ func TestTheCoinInABrowser(t *testing.T) {
 	press(b, "turn-1")
 	assert.Empty(t, spends(), "after the next press")
 	b.Do(chromedp.KeyEvent(kb.Escape))
+	for _, cancel := range []func(){
+		func() { b.Do(chromedp.KeyEvent(kb.Escape)) }, func() { b.Do(chromedp.Click(chromedp.CSS("#asks"))) },
+	} {
+		press(b, "coin")
+		assert.Len(t, spends(), 3)
+		cancel()
+		b.Until(`document.querySelector(".spends") === null && document.activeElement.dataset.key === "coin"`)
+	}
 
 	// It can be dragged to where it is spent: that opens the menu there. Elsewhere it goes back.
 	drag := func(to string) {
@@ -932,7 +940,7 @@ func TestAColumnIsPlayedInABrowser(t *testing.T) {
 		pointer string
 		place   float64
 		near    float64
-	}{{"mouse", 0, 6}, {"mouse", 0.3, 6}, {"mouse", 0.99, 6}, {"touch", 0.3, 12}, {"mouse", (float64(reds[0]) - 5) / 1920, 6}} {
+	}{{"mouse", 0, 6}, {"mouse", 0.3003, 6}, {"mouse", 0.99, 6}, {"touch", 0.3003, 12}, {"mouse", (float64(reds[0]) - 5) / 1920, 6}} {
 		seen := browser.Evaluate[struct{ Under, Wide, Aim float64 }](b, fmt.Sprintf(`((canvas) => {
 			const { left, top, width } = canvas.getBoundingClientRect();
 			let under;

@@ -550,10 +550,10 @@ function showVerdict(isOver, end, won, repair, isShared) {
   says.replaceChildren(...parts);
 }
 
-// tries says how far the reader is with a lock that nobody breaks.
+// tries says how far the reader is with a lock that nobody breaks, until he has seen all of it.
 function tries() {
-  const every = figure(game.ways(0).all), n = Math.min(RUNS, ran().length);
   if (best().played) return "";
+  const every = figure(game.ways(0).all), n = Math.min(RUNS, ran().length);
   return say(` Your tries: ${n} of ${RUNS}. After the last, the page shows all ${every} ways to play.`, `你有 ${RUNS} 次机会，已经试了 ${n} 次。试完以后，这一页把 ${every} 种走法全部摆出来。`);
 }
 
@@ -623,19 +623,20 @@ function showSecond(two) {
   const b = Object.assign(document.createElement("b"), { textContent: head, className });
   at("beside-says").replaceChildren(b, more);
 }
-// showBelow says, on a phone, how the other board differs since the fault, and leads there. At an end, another button does.
+const capital = (s) => s[0].toUpperCase() + s.slice(1);
+// showBelow says, on a phone, how the other board differs since the fault, and leads there.
 function showBelow({ other, now, moved, end }) {
   at("says").querySelector("button")?.remove();
   const all = [...Array(game.data.clients).keys()].filter((c) => stateOf(other, now, c, moved)[0] !== stateOf(game, here(), c, mine())[0]);
   if (!isNarrow.matches || !moves().length || coinsLeft() === level.coins || !all.length) return;
-  const { en, zh } = level.other, states = statesAt(other, now, moved, all), isBroken = end?.wrong.length;
-  const textContent = isBroken ? say(`${en[0].toUpperCase()}${en.slice(1)}, below, is broken now: ${states} ↓`, `下面的${zh}已经出错：${states} ↓`)
+  const { en, zh } = level.other, states = statesAt(other, now, moved, all);
+  const textContent = end?.wrong.length ? say(`${capital(en)}, below, is broken now: ${states} ↓`, `下面的${zh}已经出错：${states} ↓`)
     : say(`With ${en}, below: ${states} ↓`, `下面换成${zh}：${states} ↓`);
-  at("says").append(Object.assign(document.createElement("button"), { type: "button", textContent, className: isBroken ? "bad" : "", onclick: at("look").onclick }));
+  at("says").append(Object.assign(document.createElement("button"), { type: "button", textContent, onclick: at("look").onclick }));
 }
 function wentAhead() {
   const { en, zh } = level.other;
-  return say(`${en[0].toUpperCase()}${en.slice(1)} sends more requests here; they follow by themselves.`,
+  return say(`${capital(en)} sends more requests here; they follow by themselves.`,
     `${zh}在这里多发了几个请求，它们会自动跟上。`);
 }
 // statesAt says what the board says of each client.
@@ -838,10 +839,14 @@ at("board").addEventListener("click", (e) => {
   if (sign) pressed(sign.dataset.key);
 });
 addEventListener("click", (e) => { // outside the menu
-  if (!menu || isBusy || drag?.moved || e.target.closest("[data-key^=client], [data-key^=turn], [data-key^=go-]")) return;
-  menu = "";
-  show();
+  if (isBusy || drag?.moved || e.target.closest("[data-key^=client], [data-key^=turn], [data-key^=go-], [data-key=coin]")) return;
+  cancels();
 });
+// cancels closes the menu, or no longer shows what can spend the coin. The focus stays where it was.
+function cancels() {
+  if (menu) pressed(menu);
+  else if (at("board").querySelector(".spends")) show("coin");
+}
 at("board").addEventListener("keydown", (e) => {
   const key = signIn(e.target)?.dataset.key;
   if (!key) return;
@@ -853,7 +858,7 @@ at("board").addEventListener("keydown", (e) => {
   }
 });
 addEventListener("keydown", (e) => {
-  if (e.key === "Escape" && menu) pressed(menu);
+  if (e.key === "Escape") cancels();
   if (e.key === "Backspace" && played) { e.preventDefault(); back("go-0"); }
 });
 at("beads").addEventListener("keydown", (e) => {
@@ -1135,5 +1140,5 @@ if (at("other")) { // a page of the book has one language
   chooseLanguage(at("language"));
 }
 addEventListener("hashchange", byAddress);
-addEventListener("resize", () => isBusy || show());
+addEventListener("resize", () => isBusy || show(document.activeElement.dataset.key));
 byAddress();
