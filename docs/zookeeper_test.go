@@ -222,6 +222,29 @@ func TestTheNumberHasAnEnd(t *testing.T) {
 	chapter.SaysIn(t, serversPage, "one more, after %d others: number %d", zktest.FirstAtTheEnd+1, first)
 	chapter.SaysIn(t, serversPage, "and the next: number %d", second)
 	chapter.SaysIn(t, serversPage, "and the next, with another name: number %d", third)
+
+	const together = 12
+	lowest := 0
+	for _, dir := range dirs[1:] {
+		made := make(chan string, together)
+		for range together {
+			go func() {
+				path, err := c.Create(dir+"/a-", nil, zk.FlagSequence, anyone)
+				assert.NoError(t, err)
+				made <- path
+			}()
+		}
+		for range together {
+			n, err := strconv.Atoi(strings.TrimPrefix(<-made, dir+"/a-"))
+			require.NoError(t, err)
+			lowest = min(lowest, n)
+		}
+		if lowest < 0 { // as nearly always: the server numbers a create while it does the one before
+			break
+		}
+	}
+	assert.Equal(t, -1<<31, lowest, "the lowest number of creates that were sent at once")
+	chapter.SaysIn(t, serversPage, "%d sent at once, the lowest: number %d", together, lowest)
 }
 
 func TestASessionOutlivesItsConnection(t *testing.T) {
