@@ -3,17 +3,21 @@ import java.io.InputStreamReader;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.WatcherRemoveCuratorFramework;
+import org.apache.curator.framework.api.CuratorWatcher;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 import org.apache.zookeeper.CreateMode;
+import org.apache.zookeeper.Watcher.Event.EventType;
 
 /**
  * Clients of one of Curator's locks. Each line of the input is a command: see package peers. To check
@@ -54,7 +58,7 @@ public class Curator {
                         throw new IllegalStateException("the lock was free");
                     }
                 }
-                case "unwatch" -> first.framework.watchers().removeAll().forPath(words[1]);
+                case "unwatch" -> unwatch(first, words[1], words[2]);
                 case "turns" -> {
                     for (int i = 0; i < Integer.parseInt(words[1]); i++) {
                         first.lock.acquire();
@@ -76,6 +80,18 @@ public class Curator {
         }
         for (Client c : clients) {
             c.framework.close();
+        }
+    }
+
+    /** Watches a znode, and removes the watch as LockInternals.releaseLock does, until the client is told so. */
+    static void unwatch(Client c, String path, String isInForeground) throws Exception {
+        System.setProperty("curator-remove-watchers-in-foreground", isInForeground);
+        CompletableFuture<EventType> event = new CompletableFuture<>();
+        WatcherRemoveCuratorFramework framework = c.framework.newWatcherRemoveCuratorFramework();
+        framework.getData().usingWatcher((CuratorWatcher) e -> event.complete(e.getType())).forPath(path);
+        framework.removeWatchers();
+        if (event.get() != EventType.DataWatchRemoved) {
+            throw new IllegalStateException("the watcher was told of " + event.get());
         }
     }
 

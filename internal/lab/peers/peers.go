@@ -125,8 +125,8 @@ func begin(z *zktest.Zoo, t zktest.T, cmd *exec.Cmd) Peer {
 
 // Begin sends the process a command for its first client: lock, unlock, or turns with a number. A turn
 // locks, checks the Room, and unlocks. A client of Curator can also try for some milliseconds to get a
-// lock that is not free, and unwatch a path with removeWatches. Done waits until the command has
-// ended.
+// lock that is not free, and unwatch a path: watch it, and remove the watch, in the foreground (true) or
+// in the background (false). Done waits until the command has ended.
 func (p Peer) Begin(format string, args ...any) { p.Tell(fmt.Sprintf(format, args...)) }
 
 // Done returns once the last command has ended, or the process has. It reports whether the command

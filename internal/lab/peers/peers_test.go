@@ -230,9 +230,13 @@ func TestWhereStep5DiffersFromCurator(t *testing.T) {
 	does("try 100") // which fails if it gets the lock
 	require.Len(t, ours.Queue(), 1, "the queue: only the holder")
 	require.True(t, watched(z, held.Znode()), "Curator has given up, and leaves its watch")
-	does("unwatch %s", held.Znode())
-	require.False(t, watched(z, held.Znode()), "Curator has sent removeWatches")
 	held.Release()
+	for _, isInForeground := range []bool{false, true} {
+		held = ours.Acquire()
+		does("unwatch %s %t", held.Znode(), isInForeground)
+		require.True(t, watched(z, held.Znode()), "Curator has removed its watch, and the server keeps it")
+		held.Release()
+	}
 }
 
 // What leased/beside.md says of other znodes in the directory. Neither step 5 nor Curator's readers wait
