@@ -4,9 +4,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
@@ -47,6 +49,7 @@ public class Curator {
         }
         System.out.println("ready");
         Client first = clients.get(0);
+        FutureTask<Void> waiting = null;
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             String[] words = line.split(" ");
@@ -56,6 +59,15 @@ public class Curator {
                 case "try" -> {
                     if (first.lock.acquire(Long.parseLong(words[1]), TimeUnit.MILLISECONDS)) {
                         throw new IllegalStateException("the lock was free");
+                    }
+                }
+                case "wait" -> new Thread(waiting = new FutureTask<>(() -> { first.lock.acquire(); return null; })).start();
+                case "close" -> {
+                    first.framework.close();
+                    try {
+                        waiting.get();
+                    } catch (ExecutionException e) {
+                        System.out.println(e.getCause());
                     }
                 }
                 case "unwatch" -> unwatch(first, words[1], words[2]);

@@ -124,9 +124,14 @@ func begin(z *zktest.Zoo, t zktest.T, cmd *exec.Cmd) Peer {
 }
 
 // Begin sends the process a command for its first client: lock, unlock, or turns with a number. A turn
-// locks, checks the Room, and unlocks. A client of Curator can also try for some milliseconds to get a
-// lock that is not free, and unwatch a path: watch it, and remove the watch, in the foreground (true) or
-// in the background (false). Done waits until the command has ended.
+// locks, checks the Room, and unlocks. A client of Curator has more commands:
+//
+//	try 100               tries for so many milliseconds to get the lock, which must not be free
+//	wait                  begins to wait for the lock, in another thread
+//	close                 closes the client, and prints the error of the call that waits
+//	unwatch /path true    watches a znode and removes the watch, in the foreground (false: in the background)
+//
+// Done waits until the command has ended.
 func (p Peer) Begin(format string, args ...any) { p.Tell(fmt.Sprintf(format, args...)) }
 
 // Done returns once the last command has ended, or the process has. It reports whether the command

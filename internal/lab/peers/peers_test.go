@@ -283,6 +283,19 @@ func TestCuratorQueuesAgainWhenItsZnodeHasGone(t *testing.T) {
 	require.Equal(t, session, again, "the session of Curator's second znode")
 }
 
+// Nothing is wrong with the connection: a wait without a time limit has ended because the client was closed.
+func TestCuratorCallsAClosedClientALostConnection(t *testing.T) {
+	z := needsPeers(t)
+	ours := step5.Join(z, "step 5")
+	theirs := Curator(z, t, z.Servers()[0], "mutex", ours.Path, 1)
+	held := ours.Acquire()
+	theirs.Begin("wait")
+	require.True(t, theirs.Done())
+	z.Await("Curator to watch our znode", func() bool { return watched(z, held.Znode()) })
+	theirs.Begin("close")
+	require.Contains(t, theirs.Line(), "java.io.IOException: Lost connection while trying to acquire lock")
+}
+
 // One holds, and the other, of the other language, waits or shares: both ways.
 func TestReadersOfBothShareAndWritersOfBothExclude(t *testing.T) {
 	z := needsPeers(t)
