@@ -227,15 +227,16 @@ func TestTheNumberHasAnEnd(t *testing.T) {
 	lowest := 0
 	for _, dir := range dirs[1:] {
 		made := make(chan string, together)
-		for range together {
+		for i := range together {
 			go func() {
-				path, err := c.Create(dir+"/a-", nil, zk.FlagSequence, anyone)
+				name := fmt.Sprintf("%s/%d-", dir, i) // of its own: the last number may be given twice
+				path, err := c.Create(name, nil, zk.FlagSequence, anyone)
 				assert.NoError(t, err)
-				made <- path
+				made <- strings.TrimPrefix(path, name)
 			}()
 		}
 		for range together {
-			n, err := strconv.Atoi(strings.TrimPrefix(<-made, dir+"/a-"))
+			n, err := strconv.Atoi(<-made)
 			require.NoError(t, err)
 			lowest = min(lowest, n)
 		}
