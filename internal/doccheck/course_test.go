@@ -82,12 +82,11 @@ func resultOf(cell string) string {
 }
 
 var (
-	nameOfRow  = regexp.MustCompile(`^(?:([A-Z]\d+)|\*\*([A-Z]\d+) ★\*\*) · `)
-	nameInText = regexp.MustCompile(`\b[ACLMN]\d+\b`)
-	rowLink    = regexp.MustCompile(`^\[([A-Z]\d+)\]\(#(\S+)\)$`)
+	nameOfRow = regexp.MustCompile(`^<a id="(\w+)"></a>(?:([A-Z]\d+)|\*\*([A-Z]\d+) ★\*\*) · `)
+	rowLink   = regexp.MustCompile(`\[([ACLMN]\d+)\]\(#([^)]+)\)`)
 )
 
-// The rows of each document are numbered behind its letter, from 1, without a gap.
+// The rows of each document are numbered behind its letter, from 1, without a gap. A row's anchor is its name.
 func TestTheCoursePageNumbersItsRows(t *testing.T) {
 	r := read(t)
 	for _, p := range []page{r.pages["docs/course.md"], r.pages["docs/course.zh-CN.md"]} {
@@ -96,12 +95,34 @@ func TestTheCoursePageNumbersItsRows(t *testing.T) {
 			require.NotEmpty(t, judged, "%s: %s", p.path, document)
 			for k, j := range judged {
 				assert.Equal(t, fmt.Sprintf("%c%d", letters[i], k+1), j.name, "%s:%d", p.path, j.line)
+				assert.Equal(t, strings.ToLower(j.name), j.anchor, "%s:%d", p.path, j.line)
 			}
 		}
 	}
 }
 
-// The head of the course page names the ten rows that have a star, and no others.
+// A link whose text is the name of a row leads to that row.
+func TestALinkToARowOfTheCourseLeadsToIt(t *testing.T) {
+	r := read(t)
+	for _, p := range []page{r.pages["docs/course.md"], r.pages["docs/course.zh-CN.md"]} {
+		anchors := map[string]string{}
+		for _, j := range judgedOn(p) {
+			anchors[j.name] = j.anchor
+		}
+		links := 0
+		for _, s := range p.sections {
+			for _, l := range s.prose {
+				for _, link := range rowLink.FindAllStringSubmatch(l.text, -1) {
+					links++
+					assert.Equal(t, anchors[link[1]], link[2], "%s:%d: the link to %s", p.path, l.number, link[1])
+				}
+			}
+		}
+		assert.Greater(t, links, 30, "%s: the rows with a star, and those with an arrow", p.path)
+	}
+}
+
+// The head of the course page links to the ten rows that have a star, and to no others.
 func TestTheCoursePageNamesTheRowsForTheClass(t *testing.T) {
 	r := read(t)
 	for _, p := range []page{r.pages["docs/course.md"], r.pages["docs/course.zh-CN.md"]} {
@@ -114,12 +135,14 @@ func TestTheCoursePageNamesTheRowsForTheClass(t *testing.T) {
 		for _, s := range p.sections {
 			for _, l := range s.prose {
 				if strings.HasPrefix(l.text, "**") && strings.Contains(l.text, "★") {
-					named = append(named, nameInText.FindAllString(l.text, -1)...)
+					for _, link := range rowLink.FindAllStringSubmatch(l.text, -1) {
+						named = append(named, link[1])
+					}
 				}
 			}
 		}
 		assert.Len(t, starred, 10, p.path)
-		assert.ElementsMatch(t, starred, named, "%s: the rows with a star, and those that the head names", p.path)
+		assert.ElementsMatch(t, starred, named, "%s: the rows with a star, and those to which the head links", p.path)
 	}
 }
 
@@ -127,11 +150,11 @@ func TestTheCoursePageNamesTheRowsForTheClass(t *testing.T) {
 func TestARowOfTheCourseThatLeadsToAnotherHasItsResult(t *testing.T) {
 	r := read(t)
 	for _, p := range []page{r.pages["docs/course.md"], r.pages["docs/course.zh-CN.md"]} {
-		results, sections := map[string]string{}, map[string]string{}
+		results, documentOf := map[string]string{}, map[string]string{}
 		for _, document := range documents {
 			for _, j := range judgedIn(p, document) {
 				results[j.name] = shortResult(j.result)
-				sections[j.name] = Anchor(document)
+				documentOf[j.name] = document
 			}
 		}
 		arrows := 0
@@ -144,9 +167,8 @@ func TestARowOfTheCourseThatLeadsToAnotherHasItsResult(t *testing.T) {
 				arrows++
 				link := rowLink.FindStringSubmatch(cells[1])
 				require.NotNil(t, link, "%s:%d: no link to a row: %s", p.path, row.number, cells[1])
-				name, section := link[1], link[2]
-				assert.Equal(t, sections[name], section, "%s:%d: where %s is", p.path, row.number, name)
-				assert.NotEqual(t, Anchor(document), section, "%s:%d: %s is in this table", p.path, row.number, name)
+				name := link[1]
+				assert.NotEqual(t, document, documentOf[name], "%s:%d: %s is in this table", p.path, row.number, name)
 				assert.Equal(t, results[name], cells[2], "%s:%d: the result of %s", p.path, row.number, name)
 			}
 		}
@@ -182,6 +204,7 @@ var (
 type judgement struct {
 	line      int
 	name      string // such as A1
+	anchor    string
 	isStarred bool
 	result    string // the last cell
 }
@@ -203,7 +226,7 @@ func judgedIn(p page, document string) (all []judgement) {
 		}
 		j := judgement{line: row.number, result: cells[2]}
 		if name := nameOfRow.FindStringSubmatch(cells[0]); name != nil {
-			j.name, j.isStarred = name[1]+name[2], name[2] != ""
+			j.anchor, j.name, j.isStarred = name[1], name[2]+name[3], name[3] != ""
 		}
 		all = append(all, j)
 	}

@@ -83,9 +83,17 @@ func (p page) blocks() (all []block) {
 	return all
 }
 
+var namedPlace = regexp.MustCompile(`<a id="([^"]+)"></a>`)
+
+// anchors lists what a link to a place of the page can have after the #: its headings, and the places that it names.
 func (p page) anchors() (all []string) {
 	for _, s := range p.sections {
 		all = append(all, Anchor(s.heading))
+		for _, l := range s.prose {
+			for _, place := range namedPlace.FindAllStringSubmatch(l.text, -1) {
+				all = append(all, place[1])
+			}
+		}
 	}
 	return all
 }
