@@ -19,7 +19,7 @@ var results = map[string]string{
 
 var (
 	englishResult = regexp.MustCompile(`^\*\*([A-Z][a-z ]+)(?:, ([a-z ]+))?\.?\*\*`)
-	chineseResult = regexp.MustCompile(`^[^：。]{0,20}?(有条件成立|部分成立|不成立|没有依据|成立)(?:（([^，）]+)[，）])?`)
+	chineseResult = regexp.MustCompile(`^\*\*(有条件成立|部分成立|不成立|没有依据|成立)(?:（([^，）]+)[^）]*）)?\*\*`)
 )
 
 // In both languages each row of the course page has the same name, the same result, and the same worst that follows.
