@@ -2,18 +2,22 @@
 # Writes what the groups of the bug hunt get into a folder: of each group its slip, its mistakes in Go
 # without their names, and, from the texts of the course, its listing, in which >> marks its part; each line of
 # both has a number. And go-key.txt, which names the mistakes by group and line of the Go; and class.txt, the three
-# passages that are opened in class.
+# passages that are opened in class. To be printed, papers.html has class.txt, the listings and the slips, and go.html
+# the Go and its key; each group begins a page.
 #
 #	bash docs/workshop.sh FOLDER [TEXTS]
 #
-# TEXTS is a folder with alibaba.txt, 51cto.txt, lenshood.txt, mxjuly.txt and nileader.txt.
+# TEXTS is a folder with alibaba.txt, 51cto.txt, lenshood.txt, mxjuly.txt and nileader.txt: Markdown, HTML (nileader) or
+# what a browser copies, with or without the numbers before the lines; the listings need all their lines, also the empty.
 set -euo pipefail
 mkdir -p "$1"
 papers=$(cd "$1" && pwd)
 texts=${2:+$(cd "$2" && pwd)}
 cd "$(dirname "$0")/.."
-zh= of='In the lock of step %d.'
-case ${ZKLOCK_LANG-} in zh*) zh=.zh-CN of='在第 %d 步的锁里。' ;; esac
+zh= of='In the lock of step %d.' named='Group %d' class='The class' key='The key of the Go'
+case ${ZKLOCK_LANG-} in
+zh*) zh=.zh-CN of='在第 %d 步的锁里。' named='第 %d 组' class='全班' key='Go 代码的答案' ;;
+esac
 
 # in_go MISTAKES: the sentence and the code of each, such as (1|6) for W1 and W6. Before each stands @ and its number.
 in_go() {
@@ -42,24 +46,69 @@ numbered() {
 		{ print }' "docs/mistakes$zh.md" - | cat -s
 }
 
-# Of the table of the groups, the number of each, and what is on its slip.
+# page HEAD [TASK]: of the text that it reads, a printed page or more, each with this head; >> marks a line.
+page() {
+	echo "<table><thead><tr><th>$1</th></tr></thead><tr><td><p>${2-}</p><pre>"
+	sed -E 's/&/\&amp;/g; s/</\&lt;/g; s,.*,<div>&</div>,; s/^<div>>>/<div class="marked">>>/' | tr -d '\n'
+	echo "</pre></td></tr></table>"
+}
+style='<!doctype html><meta charset="utf-8"><style>
+@page { margin: 12mm; }
+table { width: 100%; break-after: page; }
+th { font: bold 14pt sans-serif; text-align: left; padding-bottom: 3mm; }
+p { font: 11pt sans-serif; }
+pre { font: 9pt/1.2 monospace; white-space: pre-wrap; tab-size: 4; }
+pre div { min-height: 1.2em; padding-left: 9ch; text-indent: -8ch; }
+.marked { border-left: 3pt solid; margin-left: -3pt; }
+.slip { font: 14pt sans-serif; padding: 8mm 0; border-bottom: 1px dashed; break-inside: avoid; }
+</style>'
+
+# groups SCRIPT: runs it with group, its head and mistakes, for each row of the table of the groups, in the order in which
+# they are filled.
+groups() {
+	for group in 3 5 7 1 6 8 2 4 9; do
+		IFS='|' read -r _ _ listing where mistakes _ < <(grep -E "^\| $group \|.* \| [0-9 ]+ \|$" docs/workshop$zh.md | tr -d '`')
+		mistakes=$(echo $mistakes)
+		head=$(printf "$named" $group)
+		"$@"
+	done
+}
+task=$(sed -nE 's/^1\. \*\*(The hunt|讨论)[^*]*\*\*[^*]*\*([^*]*)\*.*/\2/p' docs/workshop$zh.md)
+
 rm -f "$papers/go-key.txt"
-sed -nE 's/^\| ([1-9]) \|.* \| ([0-9 ]+) \|$/\1 \2/p' docs/workshop.md | while read -r group mistakes; do
+go() {
 	echo "bash docs/kit/hunt.sh $mistakes" >"$papers/$group-slip.txt"
 	in_go "(${mistakes// /|})" | numbered "$group" >"$papers/$group-go.txt"
-done
+	page "$head · Go" "$task" <"$papers/$group-go.txt"
+}
+slip() { echo "<div class=\"slip\">$head: <code>$(cat "$papers/$group-slip.txt")</code></div>"; }
+{
+	echo "$style"
+	groups go
+	sort -o "$papers/go-key.txt" -s -n "$papers/go-key.txt"
+	page "$key" <"$papers/go-key.txt"
+	groups slip
+} >"$papers/go.html"
 if test -z "$texts"; then exit; fi
 
 set +e # a text that is missing leaves the others
-cd "$texts"
-alibaba() { # NUMBER: one of its three listings, whose lines are numbered
-	awk -v wanted="$1" '/^1\. public/ { n++ } /^1\. [^p]/ { n = 0 } n == wanted && /^[0-9]+\./' alibaba.txt
+plain=$(mktemp -d)
+trap 'rm -r "$plain"' EXIT
+for text in "$texts"/*.txt; do tr -d '\r' <"$text" >"$plain/$(basename "$text")"; done
+cd "$plain"
+alibaba() { # NUMBER: one of its three listings, from "public" to its last brace
+	awk -v wanted="$1" '{ sub(/^[0-9]+\. ?/, "") }
+		! open && /^public / { n++; line = 0 }
+		open || /^public / {
+			if (n == wanted) print ++line ". " $0
+			open += gsub(/{/, "") - gsub(/}/, "")
+		}' alibaba.txt
 }
 class() { sed -n '/^public class ZooKeeperLock/,/^}/p' 51cto.txt; }
-code() { sed -n '/^### 代码实现/,/^### 总结/p' lenshood.txt; }
-improved() {
-	sed -n '/改进后的分布式锁实现</,/结论/p' nileader.txt |
-		awk '/结论/ { exit } /<li>/ { printf "%d. ", ++n } { print }' | sed 's/<[^>]*>//g'
+code() { sed -nE '/^(### )?代码实现/,/^(### )?总结/p' lenshood.txt; }
+improved() { # the heading, the sentence below it, and the steps with their numbers
+	sed -E 's/<[^>]*>//g; s/^ +//' nileader.txt | awk '/^改进后的分布式锁实现$/ { on = 1 } /^结论/ { exit }
+		on && NF { sub(/^[0-9]+\. */, ""); print (n > 1 ? n - 1 ". " : "") $0; n++ }'
 }
 number() { awk '{ mark = sub(/^>> /, "") ? ">> " : ""; print mark NR ". " $0 }'; }
 
@@ -73,19 +122,28 @@ code | sed '/^void acquire/,/^}/s/^/>> /; /^String get/,/^}/s/^/>> /' | number >
 code | sed -e '/class LockWatcher/,/^}/s/^/>> /; /^private List.*getAllSortedPaths/,/^}/s/^/>> /' \
 	-e '/void unlock/,/^}/s/^/>> /' | number >"$papers/8-listing.txt"
 {
-	sed -n '/分布式锁原理$/,/^4\./p' lenshood.txt
-	sed -n '/^### 判断读写顺序/,/^### 释放锁/p; /改进方案/,$p' mxjuly.txt
+	sed -nE '/分布式锁原理$/,/休眠/p' lenshood.txt
+	sed -nE '/^(### )?判断读写顺序/,/^(### )?释放锁/p; /改进方案/,$p' mxjuly.txt
 	improved
 } >"$papers/9-listing.txt"
 {
 	echo "nileader:"
 	improved
 	echo "Alibaba:"
-	sed -n '/小结$/,/^1\./p' alibaba.txt
+	sed -n '/小结$/,/互斥/p' alibaba.txt
 	echo
 	echo "lenshood:"
 	grep -B 3 '不会.*自动释放' lenshood.txt
 } >"$papers/class.txt"
+
+cd - >/dev/null
+listing() { page "$head ·$listing" "$where· $task" <"$papers/$group-listing.txt"; }
+{
+	echo "$style"
+	page "$class" <"$papers/class.txt"
+	groups listing
+	groups slip
+} >"$papers/papers.html"
 empty=$(find "$papers" -name '*-listing.txt' -empty)
 for words in 改进后的 互斥 自动释放; do # of each passage
 	grep -q $words "$papers/class.txt" || empty+=$'\n'"$papers/class.txt, $words"

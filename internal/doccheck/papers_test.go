@@ -18,8 +18,14 @@ import (
 // papersOfTheHunt runs docs/workshop.sh, and returns the files that it has written, such as 3-slip, 3-go, 3-listing.
 func papersOfTheHunt(t *testing.T, language string) func(name string) string {
 	t.Helper()
+	return papersOf(t, language, standIns())
+}
+
+// papersOf is papersOfTheHunt with these texts.
+func papersOf(t *testing.T, language string, standIns map[string]string) func(name string) string {
+	t.Helper()
 	papers, texts := t.TempDir(), t.TempDir()
-	for name, text := range standIns() {
+	for name, text := range standIns {
 		require.NoError(t, os.WriteFile(filepath.Join(texts, name+".txt"), []byte(text), 0o600))
 	}
 	script := exec.CommandContext(t.Context(), "bash", filepath.Join(root, "docs/workshop.sh"), papers, texts)
@@ -27,7 +33,10 @@ func papersOfTheHunt(t *testing.T, language string) func(name string) string {
 	said, err := script.CombinedOutput()
 	require.NoError(t, err, "docs/workshop.sh: %s", said)
 	return func(name string) string {
-		text, err := os.ReadFile(filepath.Join(papers, name+".txt"))
+		if filepath.Ext(name) == "" {
+			name += ".txt"
+		}
+		text, err := os.ReadFile(filepath.Join(papers, name))
 		require.NoError(t, err)
 		return string(text)
 	}
@@ -38,9 +47,11 @@ func standIns() map[string]string {
 	var listings strings.Builder
 	for i, first := range []string{"class ZkDistributedLock {", "void lock() {", "class ZkDistributedLock {"} {
 		fmt.Fprintf(&listings, "text\n1. public %s\n", first)
-		for line := 2; line <= []int{80, 29, 107}[i]; line++ {
+		last := []int{80, 29, 107}[i]
+		for line := 2; line < last; line++ {
 			fmt.Fprintf(&listings, "%d. substringAfter(path, '_')\n", line)
 		}
+		fmt.Fprintf(&listings, "%d. }\n", last)
 	}
 	methods := func(indent string, heads ...string) (all string) {
 		for _, head := range heads {
@@ -56,7 +67,7 @@ func standIns() map[string]string {
 			"private class LockWatcher implements", "String getCurrentFirstPath()", "String getPreviousPath()",
 			"private List<String> getAllSortedPaths()", "public void unlock()") + "因此不会被自动释放\n### 总结\n",
 		"mxjuly":   "### 判断读写顺序\n第一步\n### 释放锁\n**改进方案\n",
-		"nileader": "<h1>改进后的分布式锁实现</h1>\n<li>create</li>\n<li>getChildren</li>\n<h1>结论</h1>\n",
+		"nileader": "<h1>改进后的分布式锁实现</h1>\n<p>唯一不同之处</p>\n<li>create</li>\n<li>getChildren</li>\n<h1>结论</h1>\n",
 	}
 }
 
@@ -103,9 +114,14 @@ var numberedLine = regexp.MustCompile(`(?m)^\d+\. `)
 
 var markedLine = regexp.MustCompile(`(?m)^>> (\d+)\.`)
 
-// A listing is whole, its lines are numbered, and the group's part is marked.
+// A listing is whole, its lines are numbered, and the group's part is marked, also if a browser has copied the text.
 func TestTheListingsOfTheHuntMarkEachGroupsPart(t *testing.T) {
-	papers := papersOfTheHunt(t, "en")
+	listingsAreMarked(t, papersOfTheHunt(t, "en"))
+	listingsAreMarked(t, papersOf(t, "en", copied()))
+}
+
+func listingsAreMarked(t *testing.T, papers func(name string) string) {
+	t.Helper()
 	for _, group := range []struct {
 		number, lines int
 		marked        string // the numbers of the marked lines
@@ -128,6 +144,40 @@ func TestTheListingsOfTheHuntMarkEachGroupsPart(t *testing.T) {
 	assert.Contains(t, papers("3-listing"), "\n55. substringAfter(node, '_')\n")
 	assert.Contains(t, papers("9-listing"), "2. 排序\n4. 休眠\n### 判断读写顺序\n")
 	assert.Contains(t, papers("9-listing"), "\n2. getChildren\n")
+}
+
+var (
+	shownNumber = regexp.MustCompile(`(?m)^\d+\. `)
+	tag         = regexp.MustCompile(`<[^>]*>`)
+)
+
+// copied are standIns as a browser copies them: no tags, and no numbers before the lines.
+func copied() map[string]string {
+	texts := standIns()
+	texts["alibaba"] = shownNumber.ReplaceAllString(texts["alibaba"], "")
+	texts["nileader"] = tag.ReplaceAllString(texts["nileader"], "")
+	for name, text := range texts {
+		texts[name] = strings.ReplaceAll(text, "\n", "\r\n")
+	}
+	return texts
+}
+
+// Each group begins a page, whose head has its number and whose first sentence is the task.
+func TestThePrintedPapersHaveTheGroupAndItsTask(t *testing.T) {
+	for language, words := range map[string][2]string{
+		"en": {"Group %d · ", "what is wrong in your part?"}, "zh": {"第 %d 组 · ", "错在哪里？"},
+	} {
+		papers := papersOfTheHunt(t, language)
+		for _, name := range []string{"papers.html", "go.html"} {
+			pages := strings.Split(papers(name), "<table>")
+			for group := 1; group <= 9; group++ {
+				head := "<thead><tr><th>" + fmt.Sprintf(words[0], group)
+				at := slices.IndexFunc(pages, func(page string) bool { return strings.HasPrefix(page, head) })
+				require.NotEqual(t, -1, at, "%s of group %d, %s", name, group, language)
+				assert.Contains(t, pages[at], words[1], "%s of group %d", name, group)
+			}
+		}
+	}
 }
 
 // What the class opens is on one page: the improved lock of nileader, 小结 1 of Alibaba, and lenshood's reason.
