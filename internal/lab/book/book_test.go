@@ -95,6 +95,25 @@ func TestEachPageThatIsPrintedOnItsOwnHasItsHeading(t *testing.T) {
 	}
 }
 
+// What a teacher has in the hand prints on two sides: the second begins after the commands of the first, at 2:00.
+func TestTheHandIsCutAtTheBreak(t *testing.T) {
+	t.Parallel()
+	for name, ids := range map[string][2]string{
+		"workshop.html": {"in-your-hand", "answers"}, "zh-CN/workshop.html": {"手里的一页", "答案"},
+	} {
+		_, hand, found := strings.Cut(string(book(t)[name]), `id="`+ids[0]+`"`)
+		require.True(t, found, name)
+		hand, _, found = strings.Cut(hand, `<h2 id="`+ids[1]+`"`)
+		require.True(t, found, name)
+		sides := cutAfterCommands.Split(hand, -1)
+		require.Len(t, sides, 2, name)
+		assert.Contains(t, sides[0], "<td>1:50</td>", name)
+		assert.Regexp(t, `(?s)^[^/]*<table>.*?<tbody>\s*<tr>\s*<td>2:00</td>`, sides[1], name)
+	}
+}
+
+var cutAfterCommands = regexp.MustCompile(`</pre>\s*<div class="wide"`)
+
 var hrefs = regexp.MustCompile(`href="([^"]*)"`)
 
 // A link leads to a file of the book. Whether the place in it is there, the check of the
