@@ -22,9 +22,15 @@ echo "Building. 'go: downloading' reads from the kit, not from a network."
 echo "正在编译。出现 go: downloading 也不联网，是从 kit 里读的。"
 go build -o out/bin/ ./internal/cmd/exercise ./internal/cmd/zk
 go -C internal/lab build -o ../../out/bin/ ./cmd/play
-echo "Testing: up to two minutes, on a slow laptop longer, most of it in silence."
-echo "正在测试：最多两分钟，慢的机器更久，其间大多没有输出。"
+echo "Testing: up to two minutes, on a slow laptop longer; a dot every five seconds."
+echo "正在测试：最多两分钟，慢的机器更久；每五秒打印一个点。"
+while sleep 5 >/dev/null 2>&1; do printf .; done &
+dots=$!
+disown # or bash says that it was terminated
+trap "kill $dots" EXIT
 out/bin/zk with go test -vet=off ./step03_children_watch ./step04_predecessor_watch
+kill $dots
+trap - EXIT
 if ! test -e yours/multilock; then
 	out/bin/exercise hint multilock >/dev/null # only tried; not of step 3, because each hint is given once
 	rm -rf yours/multilock
