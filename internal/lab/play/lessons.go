@@ -55,7 +55,6 @@ const (
 	guessNext   = "next"  // a client; -1: nobody
 	guessWrite  = "write" // 1: the write is accepted, 0: it is not
 	guessYes    = "yes"   // 1: yes, 0: no
-	guessMore   = "more"  // one guess for both boards: which has the greater number
 )
 
 // holder returns the client that holds the lock, or -1 if there is none.
@@ -176,10 +175,10 @@ var lessons = []lesson{
 		pace:    real,
 		Timed:   true,
 		Guesses: []guess{{
-			Text: text("Your guess: which side sends more requests until the session of client 0 has ended?",
-				"先猜：到客户端 0 的会话结束为止，哪一边发的请求更多？"),
-			Of:   text("more requests", "请求更多的一边"),
-			Kind: guessMore, At: 0, Known: 1, measured: func(b *side) int { return b.Counters().Requests },
+			Text: text("Your guess: client 0 is killed, and some seconds later its session ends. Who then holds the lock, on each side?",
+				"先猜：客户端 0 被杀，几秒以后它的会话结束。那时两边各是谁持有锁？"),
+			Of:   text("who holds the lock", "谁持有锁"),
+			Kind: guessNext, At: 0, Known: 1, measured: holder,
 		}},
 		Tasks: []task{
 			{Text: text("Kill client 0, which holds the lock.",

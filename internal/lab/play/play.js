@@ -693,13 +693,7 @@ const guesses = new Map();
 const guessKey = (board, { at }) => `${service.course.lesson}/${at}/${board}`;
 const guessed = (kind, value) => kind === "number" ? String(value) : kind === "yes" ? (Number(value) ? say("yes", "会") : say("no", "不会"))
   : kind === "write" ? (Number(value) ? say("accepted", "接受") : say("refused", "拒绝"))
-  : kind === "more" ? (Number(value) === EQUAL ? say("about as many", "两边差不多") : stepOf(Number(value))) : Number(value) < 0 ? say("nobody", "没有人") : clientName(value);
-
-// A guess of the kind more is about both boards at once: which has more, or EQUAL. Two numbers of which the smaller is
-// at least three quarters of the greater are about equal.
-const EQUAL = 2;
-const counts = (all) => say(` (${all.map((n) => n.toLocaleString("en")).join(" and ")})`, `（${all.map((n) => n.toLocaleString("en")).join(" 和 ")}）`);
-const more = (counts) => Math.min(...counts) >= 0.75 * Math.max(...counts) ? EQUAL : counts[0] > counts[1] ? 0 : 1;
+  : Number(value) < 0 ? say("nobody", "没有人") : clientName(value);
 
 // UNKNOWN is the guess of a reader who does not know.
 const UNKNOWN = "?";
@@ -716,10 +710,7 @@ const lessonGuesses = () => service.lessons[service.course.lesson - 1].guesses;
 const asked = () => service.lessons[service.course.lesson - 1]?.guesses.find(({ at }) => at === service.course.done);
 
 // hasChosen reports whether there is such a guess for each board, or none is asked for.
-const hasChosen = () => !asked() || guessers(asked()).every((_, i) => guesses.get(guessKey(i, asked())));
-
-// guessers returns the boards that have a guess of their own.
-const guessers = ({ kind }) => kind === "more" ? live().slice(0, 1) : live();
+const hasChosen = () => !asked() || live().every((_, i) => guesses.get(guessKey(i, asked())));
 
 // mark says beside a guess whether it was right.
 const mark = (isRight) => make("b", { className: isRight ? "right" : "bad" }, isRight ? " ✓" : " ✗");
@@ -729,19 +720,19 @@ const mark = (isRight) => make("b", { className: isRight ? "right" : "bad" }, is
 function guess(at, about, place) {
   const { course } = service, { kind, text: question, of, at: task, known } = about;
   const clients = crowd().length, measured = course.measured[place];
-  const isJoint = kind === "more", isOver = Boolean(measured), side = (i) => live().length > 1 && !isJoint ? stepOf(i) + (kind !== "write" || isOver ? "" : live()[i].is.step < 5 ? say(", without tokens", "，没有令牌") : say(", with tokens", "，有令牌")) : "";
+  const isOver = Boolean(measured), side = (i) => live().length > 1 ? stepOf(i) + (kind !== "write" || isOver ? "" : live()[i].is.step < 5 ? say(", without tokens", "，没有令牌") : say(", with tokens", "，有令牌")) : "";
   const isHere = isOver ? at === known : at === task && course.done <= task;
   if (!isHere) return [];
-  const list = kind === "write" || kind === "yes" ? [["1", guessed(kind, 1)], ["0", guessed(kind, 0)]] : isJoint ? [0, 1, EQUAL].map((i) => [String(i), guessed(kind, i)])
+  const list = kind === "write" || kind === "yes" ? [["1", guessed(kind, 1)], ["0", guessed(kind, 0)]]
     : [["-1", guessed(kind, -1)], ...[...Array(clients).keys()].map((i) => [String(i), guessed(kind, i)])];
-  const fields = guessers(about).map((_, i) => {
-    const value = guesses.get(guessKey(i, about)), is = isOver && (isJoint ? more(measured) : measured[i]);
+  const fields = live().map((_, i) => {
+    const value = guesses.get(guessKey(i, about)), is = isOver && measured[i];
     const isKnown = value && value !== UNKNOWN, isOther = kind === "write" && guessedAt !== pause(); // the guess was about another pause
     const said = isOver && isKnown ? [say(side(i) ? "you guessed " : "You guessed ", "你猜：") + guessed(kind, value) + (isOther ? say(` for ${guessedAt} s`, `（停 ${guessedAt} 秒）`) : ""),
       mark(isOther ? isRightFor(i) : Number(value) === is), ...(isOther ? [say(`, measured for ${pause()} s: `, `；停 ${pause()} 秒实测：`)] : [say(", measured: ", "；实测：")])]
       : [say(`${side(i) ? of.en : capital(of.en)}: `, `${of.zh}：`)];
     if (isOver) return make("span", { className: "guess" }, side(i) && capital(side(i)) + say(": ", "，"), ...said,
-      make("b", { className: kind === "write" && isHarmed(live()[i]) ? "bad" : "" }, guessed(kind, is)), ...(isJoint ? [counts(measured)] : []));
+      make("b", { className: kind === "write" && isHarmed(live()[i]) ? "bad" : "" }, guessed(kind, is)));
     const field = kind === "number" ? make("input", { type: "number" }) : make("select", {}, new Option(UNKNOWN, ""), ...list.map(([v, words]) => new Option(words, v)));
     for (const [name, v] of Object.entries({ "data-guess": i, min: 0, max: 999, inputmode: "numeric" })) field.setAttribute(name, v);
     if (value && value !== UNKNOWN) field.value = value;
