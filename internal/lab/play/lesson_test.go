@@ -154,6 +154,8 @@ func (w *window) showsTheEndBeforeItsProof() {
 		return ["and ends its session", "a list of 3 names", "Client 1: holds"].map((words) => ofStep2.findIndex((m) =>
 			(m.event ? m.event.says() : sentence(m.story, m.frame)).includes(words)));
 	})()`)
+	lists := browser.Evaluate[[]int](w.Browser, `past.moments.filter((m) => m.story === past.stories[1] && m.frame?.op === 12 && m.frame.kind === REPLY).map((m) => m.frame.client)`)
+	assert.Equal(w, []int{1}, lists, "what other clients poll is passed over")
 	assert.True(w, order[0] >= 0 && order[0] < order[1] && order[1] < order[2], "the end, a list without it, the next holder: %v", order)
 	w.press("#now")
 	w.Until(`past.at === null`)

@@ -989,7 +989,7 @@ async function recall() {
   past.last = Math.max(...past.stories.map((s, i) => past.clock.shown(i, s.end)));
   past.moments = together(past.stories.flatMap((story, i) => {
     const place = ({ frame, write, event }) => past.clock.shown(i, event ? event.from + 1 : ((frame ?? write).from + (frame ?? write).to) / 2);
-    const frames = polls(i) ? unlikeBefore(story.frames) : story.frames;
+    const frames = polls(i) ? unlikeBefore(story) : story.frames;
     const all = [...frames.map((frame) => ({ frame })), ...story.writes.map((write) => ({ write })), ...(polls(i) ? changes(story) : []).map((event) => ({ event }))];
     return all.filter(({ frame, write, event }) => (frame ?? write ?? event).from >= story.phases[0].at).map((m) => ({ ...m, story, at: place(m) }));
   }).sort((a, b) => a.at - b.at));
@@ -1018,14 +1018,16 @@ function together(moments) {
   return merged;
 }
 
-// unlikeBefore leaves out what a client that polls asks and hears once more.
-function unlikeBefore(frames) {
+// unlikeBefore leaves out what a client that polls asks and hears once more, and each list after which it only polls on.
+function unlikeBefore({ frames }) {
   const asked = [], heard = [];
+  const pollsOn = (f) => f.op === 12 && frames.some((g) => g.client === f.client && g.kind === REQUEST && g.op === 12 && g.from >= f.to);
   return frames.flatMap((f) => {
     const { client, kind, op, err, names } = f, words = [kind, op, err, names].join();
     if (kind === REQUEST) asked[client] = f;
     if (kind === REQUEST || heard[client] === words) return [];
     heard[client] = words;
+    if (pollsOn(f)) return [];
     return kind === REPLY && asked[client] ? [asked[client], f] : [f];
   });
 }
