@@ -53,6 +53,7 @@ func (w *window) pressNext() {
 func (w *window) stepsPastThePolls(atTheEnd int) {
 	w.Helper()
 	now := w.requests()
+	w.Says("#board0 .tally .task dt", "until the task was done:")
 	var told []string
 	for range 40 {
 		w.press("#earlier")
@@ -63,6 +64,7 @@ func (w *window) stepsPastThePolls(atTheEnd int) {
 		}
 		if told[len(told)-1] == "Client 0: crashed" {
 			assert.Less(w, w.requests(), atTheEnd/2, "at the kill")
+			w.Says("#board0 .tally .task dt", "since the last task:")
 			break
 		}
 	}
@@ -85,6 +87,7 @@ func (w *window) deletesByHand() {
 	w.pressNext()
 	w.done(3)
 	w.Contains("#lesson", "was the first to create the znode again, and holds the lock.")
+	w.Says("#board0 .tally .task dt", "until the task was done:") // the clients poll on
 	believe := func() []int {
 		return browser.Evaluate[[]int](w.Browser, `[0, 1, 2, 3].filter((i) => boards[0].state(i) === "holds")`)
 	}
