@@ -192,6 +192,7 @@ func TestTheLessonsInABrowser(t *testing.T) {
 	for _, sign := range []string{"read request", "notification", "watches", "awake", "two believe it at once"} {
 		assert.False(t, legend(sign), "lesson 1 shows no sign of it: %s", sign)
 	}
+	w.Until(`performance.now() > onPage(boards[0].is.counters.since) + 2000`) // the last message of client 0 is on the strip
 	w.pressNext()
 	w.done(2)
 	w.Contains("#lesson", "its znode still exists. It is persistent")
@@ -199,6 +200,8 @@ func TestTheLessonsInABrowser(t *testing.T) {
 	fell := browser.Evaluate[int](w.Browser, `shown.filter((n, i) => n < shown[i - 1]).length`)
 	assert.Equal(t, 1, fell, "the count begins again at the kill, and then only grows")
 	w.Until(`boards[0].strip?.sessions.join() === "0" && boards[0].strip.over.join() === "0"`)
+	runsOut := browser.Evaluate[float64](w.Browser, `(([from, to]) => (to - from) / wide($("strips").children[0]) * past.clock.length / 1000)(boards[0].strip.wedges[0])`)
+	assert.InDelta(t, 5, runsOut, 0.1, "seconds, from the last message of client 0 on")
 	ticks := browser.Evaluate[[]int](w.Browser, `[1, 2, 3].map((i) => boards[0].strip.requests[i] ?? 0)`)
 	assert.Greater(t, slices.Min(ticks), 20, "what each waiter has asked is on the strip")
 	w.Contains("#lesson", fmt.Sprintf("sent %s requests", w.Text("#board0 [data-count=requests]")))

@@ -976,6 +976,8 @@ async function recall() {
   past.stories = stories;
   past.stories.forEach(ready);
   const isEven = !$("strips").hidden;
+  const silent = past.stories.flatMap(({ clients, phases: [, second] }, i) => second && polls(i) ? clients.map(({ beats }) => second.at - (beats.findLast((t) => t <= second.at) ?? second.at)) : []);
+  const before = Math.max(BEFORE * SECOND, ...silent); // a strip begins right before the first action; where a client is killed, with its last message
   for (const [i, s] of past.stories.entries()) {
     const [first, second] = s.phases, last = s.phases.at(-1);
     s.past = true;
@@ -983,7 +985,7 @@ async function recall() {
     if (isWaiting() || isOver() && !polls(i)) last.over = s.end; // although nothing happens
     if (!isEven) continue;
     first.over = second?.at ?? s.end;
-    first.at = Math.max(first.at, first.over - BEFORE * SECOND); // a strip begins right before the first action
+    first.at = Math.max(first.at, first.over - before);
     if (polls(i)) continue; // it goes on long enough
     for (const [k, p] of s.phases.entries()) p.over = Math.min(p.over + SECOND, s.phases[k + 1]?.at ?? s.end); // its result is seen
   }

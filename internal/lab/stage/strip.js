@@ -45,7 +45,7 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
   ink.fillStyle = color("line");
   for (const tick of ticks) ink.fillRect(gutter + room * tick, 0, 1, height - STRIP.axis);
   const { end } = story, server = story.clients.length;
-  const drawn = { now: px(end), at: gutter + room * at, belief: [], both: [], pauses: [], sessions: [], left: [], says: [], stays: [], lost: [],
+  const drawn = { now: px(end), at: gutter + room * at, belief: [], both: [], pauses: [], sessions: [], left: [], wedges: [], says: [], stays: [], lost: [],
     writes: [], tokens: [], bounces: [], seconds: [], requests: [], over: [], breaks: breaks.map((share) => gutter + room * share) };
 
   // The axis. A moment after the end, or in a time that is left out, has no place of its own.
@@ -91,17 +91,18 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
         ink.fillRect(px(s.from), py(i) - band / 2 + 3, px(s.to) - px(s.from), band - 6);
       }
     }
-    for (const s of spans(c).filter((s) => /^(stopped|crashed)/.test(s.is))) { // a wedge: the session runs out
+    for (const s of spans(c).filter((s) => /^(stopped|crashed)/.test(s.is))) { // a wedge: the session runs out, from the last message on
       const silent = c.beats?.findLast((t) => t <= s.from);
       if (silent === undefined || drawn.sessions.includes(i)) continue;
       drawn.sessions.push(i);
-      const over = Math.min(silent + story.session, end, c.beats.find((t) => t > silent) ?? end);
+      const from = Math.max(silent, story.phases[0].at), over = Math.min(silent + story.session, end, c.beats.find((t) => t > silent) ?? end);
       const left = (t) => 1 - (t - silent) / story.session; // what has not run out
       const most = band - 6, bottom = py(i) + most / 2;
       drawn.left.push(left(over));
+      drawn.wedges.push([px(from), px(over)]);
       ink.beginPath();
-      ink.moveTo(px(s.from), bottom);
-      ink.lineTo(px(s.from), bottom - most * left(s.from));
+      ink.moveTo(px(from), bottom);
+      ink.lineTo(px(from), bottom - most * left(from));
       ink.lineTo(px(over), bottom - most * left(over));
       ink.lineTo(px(over), bottom);
       ink.fillStyle = color("request");
