@@ -36,14 +36,15 @@ func (w *window) done(tasks int) {
 }
 
 // pressNext presses the button that the lesson asks for, when the page shows the task. If the page asks
-// for a guess first, it says that it does not know.
+// for a choice first, it takes the first one; if it asks for a guess, it says that it does not know.
 func (w *window) pressNext() {
 	w.Helper()
 	w.Until(`document.querySelectorAll("#lesson li.done").length === service.course.done &&
-		document.querySelector("#lesson li.now > button[data-do]") !== null`)
+		document.querySelector("#lesson li.now button[data-do]") !== null`)
 	browser.Evaluate[any](w.Browser, `
 		if (isDragging()) drags(7); // the guess is about a write that comes late
 		render();
+		document.querySelector("#lesson [data-way].next")?.click();
 		document.querySelector("#lesson button.unknown")?.click()`)
 	w.press("#lesson li.now button.next")
 }

@@ -417,8 +417,8 @@ var lessons = []lesson{
 			Of:   text("notified clients", "收到通知的客户端"),
 			Kind: guessNumber, At: 2, Known: 2, measured: notified,
 		}, {
-			Text: text("Your guess, for what you choose: does client 0 get the lock at once?",
-				"你猜：按你选的，客户端 0 会不会马上拿到锁？"),
+			Text: text("Your guess: does client 0 get the lock at once?",
+				"你猜：客户端 0 会不会马上拿到锁？"),
 			Of:   text("client 0 gets the lock at once", "客户端 0 会不会马上拿到锁"),
 			Kind: guessYes, At: 3, Known: 3, measured: func(b *side) int {
 				if b.clients[0].IsInside() {
@@ -477,8 +477,8 @@ var lessons = []lesson{
 					return text("It is the turn of client 2, and three clients still wait, two of them only to read.",
 						"刚轮到客户端 2，还有三个客户端在等，其中两个只想读。")
 				}},
-			{Text: text("Let client 0 ask again, to read or to write.",
-				"让客户端 0 再次请求加锁：要读还是要写，由你选。"), Do: "lock", Or: "read",
+			{Text: text("Client 0 will ask again. Choose whether to read or to write.",
+				"客户端 0 要再次请求加锁。请选择：要读还是要写？"), Do: "lock", Or: "read",
 				done: func(b *side) bool {
 					waits := b.are("waits") && b.Watches(0)
 					return (waits || b.are("reads")) && b.Quiet()

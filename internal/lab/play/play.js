@@ -627,6 +627,7 @@ function lesson() {
     if (course.done === 0) {
       laid = Math.max(0, ...live().flatMap((b) => b.lines()).map((l) => l.at));
       paused = guessedAt = 0; // a guess about a pause is made anew
+      chosenWay = "";
       seenPauses.clear();
       for (const b of live()) b.story.awake = []; // all clients have settled
       shows(null);
@@ -703,6 +704,7 @@ const UNKNOWN = "?";
 // hasGuessed reports whether the task can be done: first the reader guesses, or says that he does not know.
 function hasGuessed() {
   const asks = asked();
+  if (toDo()?.or && !chosenWay) return false;
   return !asks || hasChosen() && (asks.kind !== "write" || guessedAt > 0);
 }
 
@@ -710,6 +712,18 @@ const lessonGuesses = () => service.lessons[service.course.lesson - 1].guesses;
 
 // asked returns the guess that is asked for before the next task, if there is one.
 const asked = () => service.lessons[service.course.lesson - 1]?.guesses.find(({ at }) => at === service.course.done);
+
+// chosenWay is which of the two things that a task allows the reader has chosen to do. The guess is about that.
+let chosenWay = "";
+
+// chooseWay chooses one of them. A guess about the other one is taken back.
+function chooseWay(what) {
+  if (asked()) live().forEach((_, i) => guesses.delete(guessKey(i, asked())));
+  chosenWay = what;
+  render();
+  document.querySelector("#lesson [data-guess], #lesson button.next")?.focus({ preventScroll: true });
+  document.querySelector("#lesson li.now > button")?.scrollIntoView({ block: "nearest" });
+}
 
 // hasChosen reports whether there is such a guess for each board, or none is asked for.
 const hasChosen = () => !asked() || live().every((_, i) => guesses.get(guessKey(i, asked())));
@@ -796,14 +810,21 @@ function settlesGuess() {
 // task makes an item of the lesson: what the reader has to do and, once that is done, the result. Of the
 // tasks before the last one only the first line is shown.
 function task(t, i, done, seen) {
-  const isPast = done && i < service.course.done - 1;
-  const li = make("li", { className: isPast ? "done past" : done ? "done" : "now" }, gloss(make("span"), say(t.text)), ...(isPast || !done && isDoing() ? [] : lessonGuesses().flatMap((about, place) => guess(i, about, place))));
+  const isPast = done && i < service.course.done - 1, chooses = !done && t.or && !isDoing();
+  const ways = (chooses && !isSpoiled() ? [t.or, t.do] : []).map((what) => {
+    const b = Object.assign(button({ do: "way", way: what }, wants(t.client, what)), { className: chosenWay ? "" : "next" });
+    b.setAttribute("aria-pressed", what === chosenWay);
+    return b;
+  });
+  const li = make("li", { className: isPast ? "done past" : done ? "done" : "now" }, gloss(make("span"), say(t.text)), ...(ways.length ? [make("p", { className: "choice" }, ...ways)] : []));
+  if (chooses && !chosenWay) return li;
+  li.append(...(isPast || !done && isDoing() ? [] : lessonGuesses().flatMap((about, place) => guess(i, about, place))));
   if (isPast) return li;
   if (!done && isSpoiled()) return li;
   if (!done && t.do && isDoing()) li.append(make("p", { className: "run" }, say("Wait: the clients are at work …", "请等待：客户端正在运行 ……")));
   if (!done && isDragging() && hasAnswer()) li.append(change());
-  if (!done && t.do && !isDoing()) li.append(...(t.or ? [t.or, t.do] : [t.do]).map((what) => Object.assign(
-    button({ do: what, client: String(t.client) }, t.or ? wants(t.client, what) : clientAction(t.client, what)), { className: hasGuessed() ? "next" : "", disabled: !hasGuessed() })));
+  if (!done && t.do && !isDoing()) li.append(Object.assign(button({ do: t.or ? chosenWay : t.do, client: String(t.client) },
+    t.or ? say(`Let ${clientName(t.client)} ask`, `让${clientName(t.client)}请求加锁`) : clientAction(t.client, t.do)), { className: hasGuessed() ? "next" : "", disabled: !hasGuessed() }));
   const isSame = seen.every((s) => s.en === seen[0].en), steps = live().map((b) => b.is.step);
   for (const [at, s] of (isSame ? seen.slice(0, 1) : seen).entries()) {
     const whose = isSame ? [] : [make("b", {}, say(`Step ${steps[at]}: `, `第 ${steps[at]} 步：`))];
@@ -1341,6 +1362,7 @@ function press(b) {
   const { do: what, n, task, pace, fault, client, choose, board } = b.dataset;
   if (choose === undefined && what !== "lessons") aim = null; // from here the reader goes on, and catchUp ends
   if (choose === undefined && past.at !== null) shows(null);
+  if (what === "way") return chooseWay(b.dataset.way);
   if (b.closest("#lesson li.now")) scrollTo(0, 0); // where the page scrolls, the strips are seen again
   if (what === "moment") return decides(b.dataset.moment);
   if (what === "instead") {

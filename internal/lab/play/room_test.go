@@ -220,6 +220,12 @@ func TestTheSixStepsAreComparedInABrowser(t *testing.T) {
 		{"lock", "W", "no", "Client 0 waits until clients 4 and 5 have both unlocked"},
 		{"read", "R", "yes", "Client 0 reads at once, beside clients 4 and 5."},
 	} {
+		w.Until(`toDo() && document.querySelectorAll("#lesson li.now [data-way].next").length === 2`)
+		assert.Equal(t, 0, browser.Evaluate[int](w.Browser, `document.querySelectorAll("#lesson li.now .guesses").length`), "before the choice")
+		w.press("#lesson li.now [data-way=read]") // and the reader can change his mind
+		browser.Evaluate[any](w.Browser, `notes(0, "0"); notes(1, "1"); null`)
+		w.press(fmt.Sprintf(`#lesson li.now [data-way=%s]`, choice.do))
+		w.Until(fmt.Sprintf(`document.querySelector("#lesson li.now [data-do=%s]").disabled`, choice.do))
 		w.Contains("#lesson li.now .guesses", "does client 0 get the lock at once?")
 		browser.Evaluate[any](w.Browser, `notes(0, "0"); notes(1, "1"); null`) // no, yes
 		w.press(fmt.Sprintf(`#lesson li.now button[data-do=%s].next`, choice.do))
