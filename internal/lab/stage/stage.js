@@ -595,7 +595,8 @@ class Stage {
   // notification is a diamond with an exclamation mark.
   frame(f, focus) {
     const { ink, color } = this;
-    const client = this.clientAt(f.client), its = this.hubOf(f.client), hub = toward(its, client, its.radius);
+    const its = this.hubOf(f.client), middle = this.clientAt(f.client), hub = toward(its, middle, its.radius);
+    const client = this.tiny && !this.many ? toward(middle, its, this.dot + 6) : middle; // on a phone it would lie on its client most of the way
     const [a, b] = f.kind === REQUEST ? [client, hub] : [hub, client];
     let share = Math.min(1, Math.max(0, this.along(f)));
     if (still.matches) share = 0.5;
@@ -606,11 +607,11 @@ class Stage {
     const isUnder = f.kind === REPLY, aside = isUnder || this.tiny ? 7 : 7 + 14 * this.scale;
     const shift = (this.many ? 0 : f.lost ? this.chip().w / 2 + (this.tiny ? 9 : 5) : aside) * side;
     const p = { x: a.x + (b.x - a.x) * share + shift * Math.abs(b.y - a.y) / length, y: a.y + (b.y - a.y) * share + shift * Math.abs(b.x - a.x) / length };
-    const size = this.many ? 2.2 : this.tiny ? 4.5 : this.small ? 6 : 8 * this.scale;
+    const size = this.many ? 2.2 : this.tiny ? f.kind === REQUEST ? 5.5 : 4.5 : this.small ? 6 : 8 * this.scale;
     f.is = p;
     ink.globalAlpha = focus && f !== focus ? 0.25 : 1;
     ink.fillStyle = ink.strokeStyle = f.kind === REQUEST ? color.request : f.kind === REPLY ? color.reply : color.notification;
-    ink.lineWidth = 2;
+    ink.lineWidth = this.tiny ? 1.5 : 2;
     if (this.many) {
       ink.fillRect(p.x - size / 2, p.y - size / 2, size, size);
     } else if (f.kind === REQUEST) {
