@@ -143,4 +143,14 @@ func TestALessonBeginsWithItsTitleOnAPhone(t *testing.T) {
 		assert.True(t, w.inSight("#lesson-title"), "lesson %d", n)
 		assert.True(t, w.inSight("#lesson .question"), "lesson %d", n)
 	}
+	browser.Evaluate[any](w.Browser, `location.hash = "#lesson-2/1"; null`)
+	w.Until(`service.course?.lesson === 2 && isSet() && $("time").checkVisibility()`)
+	w.press("#language")
+	w.Contains("#earlier", "上一个事件")
+	inLines := `[$("earlier"), $("later")].map((b) => {
+		const all = document.createRange();
+		all.selectNodeContents(b);
+		return new Set([...all.getClientRects()].map((box) => Math.round(box.top))).size;
+	})`
+	assert.Equal(t, []int{1, 1}, browser.Evaluate[[]int](w.Browser, inLines), "no word is broken")
 }
