@@ -85,8 +85,14 @@ func (w *window) requests() int {
 func (w *window) deletesByHand() {
 	w.Helper()
 	w.Until(`performance.now() > onPage(service.course.since) + AFTER + 1000`) // the strip leaves time out
+	browser.Evaluate[any](w.Browser, `
+		said = new Set(); // what the drawing says
+		boards[0].stage.text = function (words, ...all) { said.add(words); Stage.prototype.text.call(this, words, ...all); };
+		null`)
 	w.pressNext()
+	w.Until(`said.has("deleted by hand")`)
 	w.done(3)
+	browser.Evaluate[any](w.Browser, `delete boards[0].stage.text`)
 	w.Contains("#lesson", "was the first to create the znode again, and holds the lock.")
 	w.Says("#board0 .tally .task dt", "until the task was done:") // the clients poll on
 	believe := func() []int {

@@ -38,6 +38,7 @@ const { token } = document.body.dataset;
 // a client polls fast, some are left out.
 const FLIGHT = 220, LAG = 1300, FLIGHTS = 6;
 const SESSION = 5000; // milliseconds that a session lasts without a message of its client
+const SAID = 1500; // milliseconds that the drawing says what was done by hand
 const COMPLAINT = 5000; // milliseconds that an error is shown
 const narrow = matchMedia("(max-width: 760px)"); // as in play.css
 
@@ -55,6 +56,11 @@ class LiveStage extends Stage {
 
   // ring draws a client's session, unless the lesson is about something else.
   ring(...all) { if (!isCalm()) super.ring(...all); }
+
+  byHand() {
+    const { past, deleted } = this.story;
+    return past ? super.byHand() : this.t >= deleted && this.t < deleted + SAID;
+  }
 
   // over reports whether a frame is drawn over the znodes and the clients, as a held frame is. Where the wire is only
   // slow, a reply must not cover a number.
@@ -127,6 +133,11 @@ class Board {
       this.story.writes.push({ ...w, from, to: from + 3 * FLIGHT });
     }
     for (const [i, n] of all("nodes")) lasts(this.nodes, i, n, n.owner);
+    const [deleted] = this.is.counters.action?.do === "delete" ? [...this.nodes.values()].filter((n) => n.to >= 0) : [];
+    if (deleted) {
+      this.story.deleted = deleted.to; // by hand, and seen so from then on
+      this.changes.push(deleted.to + SAID);
+    }
     for (const [i, w] of all("watches").map(([i, row]) => [i, watch(row)])) lasts(this.watches, i, w, w.client);
     this.arrange();
     for (const [i, l] of all("log")) {

@@ -211,6 +211,7 @@ class Stage {
     for (const f of under) if (f.kind !== REQUEST) this.frame(f, focus);
     story.nodes.forEach((n, i) => there(n, t) && this.node(n, i));
     for (const f of under) if (f.kind === REQUEST) this.frame(f, focus); // it leaves its client, and passes the znodes
+    if (this.byHand()) this.below(this.placeOf({ slot: -1 }), say("deleted by hand", "手工删除"), this.color.bad);
     this.taken = this.many ? [] : this.chips(); // where no name may be
     const awake = new Set(story.awake.filter((a) => there(a, t)).map((a) => a.client));
     story.clients.forEach((c, i) => this.client(c, i, awake.has(i)));
@@ -640,6 +641,12 @@ class Stage {
     const done = f.op === 12 ? say(f.names === 1 ? "1 name" : `${f.names} names`, `${f.names} 个名字`)
       : f.op === 1 ? say("created", "已创建") : f.op === 2 ? say("deleted", "已删除") : say("done", "完成");
     return !f.isGone ? done : this.tiny ? say("lost", "丢失") : say(`${done}: lost`, `${done}：丢失`);
+  }
+
+  // byHand reports whether the reader has deleted the lock's single znode by hand a moment ago.
+  byHand() {
+    const last = this.story.phases?.findLast((p) => p.at <= this.t);
+    return last?.action?.do === "delete" && this.story.nodes.some(({ to }) => to >= last.at && to <= this.t && this.t < to + 1.5e6);
   }
 
   // over reports whether a frame is drawn over the znodes, and not under them.
