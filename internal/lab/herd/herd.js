@@ -173,7 +173,10 @@ function showHerd(root, crowds, told = () => {}, isLarge = () => false) {
     if (seen) reveal.hidden = unsure.hidden = true;
     else both.hidden = all.hidden = sizes.hidden = true;
     const [three, four] = crowds.at(-1).releases;
-    answer.textContent = !seen || !isOver ? "" : (has ? say(`You said ${number(drawn.at(-1))} bytes. `, `你画的是 ${number(drawn.at(-1))} 字节。`) : "")
+    const factor = (n) => number(Number(n.toPrecision(2)));
+    const off = three.bytes / (drawn.at(-1) || three.bytes); // less than twice as many is about right
+    const wrong = off >= 2 ? say(`, about ${factor(off)} times too few`, `，实际约是它的 ${factor(off)} 倍`) : off <= 0.5 ? say(`, about ${factor(1 / off)} times too many`, `，约是实际的 ${factor(1 / off)} 倍`) : "";
+    answer.textContent = !seen || !isOver ? "" : (has ? say(`You said ${number(drawn.at(-1))} bytes${wrong}. `, `你画的是 ${number(drawn.at(-1))} 字节${wrong}。`) : "")
       + say(`Recorded with ${number(largest)} waiting: ${number(three.bytes)} bytes, beside ${number(four.bytes)} in step 4. Each notified client lists the whole queue, so a crowd that is ten times as large costs about a hundred times as much.`,
         `录得 ${number(largest)} 个在等时：${number(three.bytes)} 字节，第 4 步是 ${number(four.bytes)} 字节。每个收到通知的客户端都列出整个队列，所以人群大十倍，代价大约一百倍。`);
     sizes.replaceChildren(element("span", {}, say("waiting: ", "在等：")), ...crowds.map((c) => {

@@ -693,7 +693,8 @@ class Stage {
   tally(phase) {
     let notifications = 0, requests = 0, writes = 0, bytes = 0;
     for (const f of this.story.frames) {
-      const passed = f.at >= phase.at && f.at <= this.t && f.op !== -10 && f.op !== -11;
+      const at = f.kind === NOTIFICATION ? f.from : f.at; // it counts from when the server notifies
+      const passed = at >= phase.at && at <= this.t && f.op !== -10 && f.op !== -11;
       if (!passed) continue;
       if (f.kind === REQUEST) requests++;
       else bytes += f.bytes;
