@@ -10,7 +10,7 @@ const LANES = 5;
 
 for (const figure of all(".run")) {
   const stories = JSON.parse($("script", figure).textContent);
-  stories.forEach(ready);
+  stories.forEach((story) => ready(story));
   const stages = all(".stage-of", figure).map((root, i) => {
     const stage = new Stage(root);
     const named = (name) => text($(name, root).textContent, $(name, root).textContent);

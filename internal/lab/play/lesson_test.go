@@ -927,7 +927,14 @@ func TestALessonScrollsOnAPhoneInABrowser(t *testing.T) {
 		assert.True(t, w.inSight("#board0 canvas"), "lesson %d", n)
 		assert.True(t, w.inSight("#lesson li.now > button[data-do]"), "lesson %d", n)
 	}
-	browser.Evaluate[any](w.Browser, `drags(7); render(); document.querySelector("#lesson button.unknown").click(); null`)
+
+	// Where the question comes up, it is seen.
+	browser.Evaluate[any](w.Browser, `scrollTo(0, 0); $("until").value = 7;
+		for (const of of ["input", "change"]) $("until").dispatchEvent(new Event(of)); null`)
+	w.Until(`document.querySelector("#lesson [data-guess]") !== null`)
+	assert.True(t, w.inSight("#lesson .guesses .asked"), "the question")
+	assert.True(t, w.inSight("#lesson .guesses .unknown"), "its last button")
+	browser.Evaluate[any](w.Browser, `document.querySelector("#lesson button.unknown").click(); null`)
 	w.Until(`scrollY === 0`) // after the guess about the pause, it is dragged on
 }
 
@@ -1019,6 +1026,15 @@ func TestThePauseIsDraggedInABrowser(t *testing.T) {
 		w.Until(fmt.Sprintf(`document.activeElement.dataset.guess === "%d" && document.activeElement.value !== ""`, board))
 	}
 	assert.False(t, browser.Evaluate[bool](w.Browser, `hasGuessed()`), "a guess can be changed until it is given")
+	assert.NotContains(t, w.Text("#lesson .guesses"), "token", "half of the answer")
+	browser.Evaluate[any](w.Browser, `
+		flew = []; // from each picture of a write on its way: the pause, and the board
+		boards.forEach(({ i, stage }) => stage.flyingWrite = function (w) {
+			if (w.client === 0) flew.push(pause() + "/" + i);
+			Stage.prototype.flyingWrite.call(this, w);
+		});
+		pictures = (of) => flew.filter((one) => one === of).length;
+		null`)
 	w.press("#lesson .final")
 	w.Until(`[...document.querySelectorAll("[data-guess]")].map((field) => field.disabled).join() === "true,true"`)
 	w.Contains("#board0 .banners", "The store has accepted the late write of client 0")
@@ -1041,6 +1057,9 @@ func TestThePauseIsDraggedInABrowser(t *testing.T) {
 	// Shortly before the session ends, step 5 has given up the lock, and the server still has its znode.
 	browser.Evaluate[any](w.Browser, `drags(4); null`)
 	w.Contains("#board1 .banners", "By its own clock, client 0 no longer relies on the lock.")
+	for _, of := range []string{"8/0", "8/1", "4/0", "4/1"} {
+		assert.Greater(t, browser.Evaluate[int](w.Browser, fmt.Sprintf(`pictures(%q)`, of)), 2, "the write flies: %s", of)
+	}
 	assert.NotContains(t, w.Text("#board0 .banners"), "clock")
 	said := `boards.map(({ stage }) => {
 		const found = [], { text } = stage;
@@ -1059,6 +1078,12 @@ func TestThePauseIsDraggedInABrowser(t *testing.T) {
 		canvas.dispatchEvent(new PointerEvent("pointerdown", at));
 	})()`)
 	w.Contains("#seconds", "2 s")
+	w.Contains("#lesson .guesses label:nth-of-type(2)", "recorded for 2 s: accepted")
+	w.Contains("#lesson .change", "between which two pauses?") // 4 s and 5 s are not both seen yet
+	browser.Evaluate[any](w.Browser, `drags(5); null`)
+	w.Contains("#lesson .guesses label:nth-of-type(2)", "recorded for 5 s: refused")
+	browser.Evaluate[any](w.Browser, `drags(2); null`)
+	w.Until(`hasAnswer()`)
 	w.Contains("#lesson .change", "✓ In step 5, between 4 and 5 s: there the session ends. Step 4 accepts every write.")
 	w.Contains("#lesson .guesses label:nth-of-type(1)", "✓ for 8 s; recorded for 2 s: accepted")
 	w.Contains("#lesson .guesses label:nth-of-type(2)", "✗ for 8 s; recorded for 2 s: accepted")
@@ -1077,4 +1102,10 @@ func TestThePauseIsDraggedInABrowser(t *testing.T) {
 	w.Contains("#lesson .guesses", "Step 4: you guessed accepted for 8 s ✓, measured for 2 s: accepted")
 	w.Contains("#lesson .guesses", "Step 5: you guessed accepted for 8 s ✗, measured for 2 s: accepted")
 	w.Until(`$("time").checkVisibility() && !$("pause").checkVisibility()`)
+
+	// The moment that decides is that of the write: it is on its way on both boards.
+	w.press("#lesson [data-moment=wrote]")
+	w.Until(`Boolean(past.focus?.decides)`)
+	assert.Contains(t, w.Text("#when"), "lient 0")
+	assert.Equal(t, []int{1, 1}, browser.Evaluate[[]int](w.Browser, `boards.map(({ stage }) => stage.story.writes.filter((w) => there(w, stage.t)).length)`))
 }

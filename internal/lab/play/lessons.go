@@ -71,7 +71,7 @@ type task struct {
 	Do     string    `json:"do"`     // the button; "": the reader waits
 	Or     string    `json:"or"`     // another button, and the reader chooses; "": there is none
 	Client int       `json:"client"` // everyone: the command is for all clients that can do it, or for no client
-	Moment string    `json:"moment"` // the decisive message, shown again: lost or notified; "": none
+	Moment string    `json:"moment"` // the decisive message, shown again: lost (and found), notified or wrote; "": none
 
 	done func(b *side) bool
 	seen func(b *side) lang.Text // the result, with its counts; nil: there is nothing to say
@@ -375,10 +375,10 @@ var lessons = []lesson{
 		Tasks: []task{
 			{Text: text(
 				"Client 0 is stopped right before its write, as by a long garbage collection. "+
-					"Drag the end of the pause, below: the drawings follow.",
+					"Drag the end of the pause: the drawings follow.",
 				"客户端 0 正要写入，就停住了，就像遇到一次很长的垃圾回收停顿。"+
-					"请在下方拖动停顿的终点，图会跟着变。"),
-				Do:   "pause",
+					"请拖动停顿的终点，图会跟着变。"),
+				Do: "pause", Moment: "wrote",
 				done: func(b *side) bool { return newestWrite(b, stopped) >= 0 },
 				seen: lateWrite},
 		},

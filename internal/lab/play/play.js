@@ -37,6 +37,8 @@ const { token } = document.body.dataset;
 // page may be behind the wire. FLIGHTS is how many frames of one client are drawn at the same time: if
 // a client polls fast, some are left out.
 const FLIGHT = 220, LAG = 1300, FLIGHTS = 6;
+// WRITE_FLIGHT is how many microseconds a recorded write flies to the store, where a second of the record is one of the show.
+const WRITE_FLIGHT = 400_000;
 const SESSION = 5000; // milliseconds that a session lasts without a message of its client
 const SAID = 1500; // milliseconds that the drawing says what was done by hand
 const COMPLAINT = 5000; // milliseconds that an error is shown
@@ -381,7 +383,7 @@ function options(select, list, chosen) {
 
 const boards = [new Board(0), new Board(1)];
 const service = JSON.parse($("choice").textContent); // locks, lessons, properties, max, crowds, pauses; then the news
-service.pauses.stories.forEach(ready);
+service.pauses.stories.forEach((story) => ready(story, WRITE_FLIGHT));
 const RENDERS = 100; // milliseconds from one render to the next, at least
 const LISTED = 5; // how many znodes of the queue are listed at most
 let chosen = 0, dirty = false, rendered = -RENDERS, choosing = false, freely = false, learned = false, awaited = 0, led = "", laid = 0, located = "", aim = null;
@@ -747,7 +749,7 @@ const mark = (isRight) => make("b", { className: isRight ? "right" : "bad" }, is
 function guess(at, about, place) {
   const { course } = service, { kind, text: question, of, at: task, known } = about;
   const clients = crowd().length, measured = course.measured[place];
-  const isOver = Boolean(measured), side = (i) => live().length > 1 ? stepOf(i) + (kind !== "write" || isOver ? "" : live()[i].is.step < 5 ? say(", without tokens", "，没有令牌") : say(", with tokens", "，有令牌")) : "";
+  const isOver = Boolean(measured), side = (i) => live().length > 1 ? stepOf(i) : "";
   const isHere = isOver ? at === known : at === task && course.done <= task;
   if (!isHere) return [];
   const list = kind === "write" || kind === "yes" ? [["1", guessed(kind, 1)], ["0", guessed(kind, 0)]]
@@ -833,7 +835,7 @@ function task(t, i, done, seen) {
   if (isPast) return li;
   if (!done && isSpoiled()) return li;
   if (!done && t.do && isDoing()) li.append(make("p", { className: "run" }, say("Wait: the clients are at work …", "请等待：客户端正在运行 ……")));
-  if (!done && isDragging() && hasAnswer()) li.append(change());
+  if (!done && isDragging() && hasGuessed() && seenPauses.size) li.append(change());
   if (!done && t.do && !isDoing()) li.append(Object.assign(button({ do: t.or ? chosenWay : t.do, client: String(t.client) },
     t.or ? say(`Let ${clientName(t.client)} ask`, `让${clientName(t.client)}请求加锁`) : clientAction(t.client, t.do)), { className: hasGuessed() ? "next" : "", disabled: !hasGuessed() }));
   const isSame = seen.every((s) => s.en === seen[0].en), steps = live().map((b) => b.is.step);
@@ -1006,8 +1008,8 @@ async function recall() {
   const stories = answer.ok && await answer.json();
   if (!stories || past.at !== null) return; // while a past moment is shown, nothing is added
   past.stories = stories;
-  past.stories.forEach(ready);
   const isEven = !$("strips").hidden;
+  for (const s of stories) isEven ? ready(s, WRITE_FLIGHT) : ready(s);
   const silent = past.stories.flatMap(({ clients, phases: [, second] }, i) => second && polls(i) ? clients.map(({ beats }) => second.at - (beats.findLast((t) => t <= second.at) ?? second.at)) : []);
   const before = Math.max(BEFORE * SECOND, ...silent); // a strip begins right before the first action; where a client is killed, with its last message
   for (const [i, s] of past.stories.entries()) {
@@ -1135,7 +1137,10 @@ const stripSays = ({ both, writes }) => say("Time. ", "时间。") + (both.lengt
 for (const canvas of $("strips").children) canvas.onpointerdown = canvas.onpointermove = (e) => {
   if (e.buttons !== 1) return;
   const share = shareAt(canvas, e);
-  if (isDragging()) return drags(Math.round(share * SPAN / SECOND) - BEFORE);
+  if (isDragging()) {
+    const { min, max } = $("until"), seconds = Math.round(share * SPAN / SECOND) - BEFORE, chosen = Math.min(max, Math.max(min, seconds));
+    return chosen === pause() ? undefined : drags(chosen);
+  }
   looks(past.clock?.length * share);
 };
 for (const canvas of $("strips").children) canvas.onkeydown = (e) => {
@@ -1164,13 +1169,19 @@ function isDragging() {
 }
 
 function drags(seconds) {
-  const isAnswered = seenPauses.size > 0 && hasGuessed(); // from then on the runs answer at once
   $("until").value = seconds;
-  paused = pause() + (isAnswered ? TAIL : 0);
-  if (isAnswered) seenPauses.add(pause());
+  paused = pause(); // once the reader has guessed, what follows is played
   soon();
 }
 $("until").oninput = () => drags(pause());
+for (const e of [$("until"), ...$("strips").children]) e.addEventListener(e.id ? "change" : "pointerup", showsQuestion);
+
+// showsQuestion scrolls to the guess once the pause is so long that it is asked for: on a phone it is below the screen.
+function showsQuestion() {
+  if (!narrow.matches || !isDragging() || hasGuessed() || !isLate(pause())) return;
+  render();
+  document.querySelector("#lesson .guesses").scrollIntoView({ block: "end" });
+}
 
 // recordedPause returns the recorded runs of a pause, the chosen one if nothing else is said: one for each board.
 const recordedPause = (seconds = pause()) => live().map((b) => service.pauses.stories.find((s) => s.id === `pause${seconds}` && s.step === b.is.step));
@@ -1197,7 +1208,7 @@ function plays(seconds) {
 function upTo(story, end) {
   const clients = story.clients.map((c) => ({ ...c, states: c.states.filter((s) => s.at <= end) }));
   const nodes = story.nodes.filter((n) => n.from <= end).map((n) => ({ ...n, to: n.to <= end ? n.to : -1 }));
-  return { ...story, clients, nodes, frames: [], writes: story.writes.filter((w) => w.at <= end), end };
+  return { ...story, clients, nodes, frames: [], writes: story.writes.filter((w) => w.to <= end), end };
 }
 
 // drawPauses draws the recorded runs of the chosen pause, on the boards and below them.
@@ -1246,12 +1257,11 @@ const answers = (i) => [make("span", {}, mark(isRightFor(i)), guessedAt === paus
 // isLate reports whether the write comes too late after a pause of so many seconds.
 const isLate = (seconds) => recordedPause(seconds).every(({ writes }) => writes.at(-1).late);
 
-// change asks where an answer changes: in step 5 alone. It says so once the answers on both sides of it have been shown.
+// change asks where an answer changes: in step 5 alone. It says so once the answers right before and after it have been shown.
 function change() {
-  const seen = [...seenPauses];
   let last = Number($("until").min); // the longest pause that is in time
   while (!isLate(last + 1)) last++;
-  const isFound = seen.some((seconds) => seconds <= last) && seen.some((seconds) => seconds > last);
+  const isFound = seenPauses.has(last) && seenPauses.has(last + 1);
   return make("p", { className: "change" }, isFound ? say(`✓ In step 5, between ${last} and ${last + 1} s: there the session ends. Step 4 accepts every write.`, `✓ 第 5 步的答案在 ${last} 秒和 ${last + 1} 秒之间改变：会话在那时结束。第 4 步总是接受。`)
     : say("Drag on: in which step does the answer change, and between which two pauses?", "继续拖动：哪一步的答案会变？在哪两个停顿之间变？"));
 }
@@ -1276,12 +1286,12 @@ async function decides(what) {
   await recall();
   const isIt = { notified: (f) => f.kind === NOTIFICATION, lost: (f) => f.lost }[what];
   const found = past.stories.map((story) => {
-    const all = story.frames.filter((f) => f.from >= story.phases.at(-1).at && isIt(f));
-    const times = all.map((f) => f.from + (f.to - f.from) * (f.lost ? 0.9 : 0.7)), many = (t) => all.filter((f) => there(f, t)).length;
+    const all = (what === "wrote" ? story.writes : story.frames).filter((f) => f.from >= story.phases.at(-1).at && isIt(f));
+    const times = all.map((f) => f.from + (f.to - f.from) * (f.lost || what === "found" ? 0.9 : 0.7)), many = (t) => all.filter((f) => there(f, t)).length;
     const best = [...times].sort((t, u) => many(u) - many(t))[0];
-    return { story, all, best, frame: all[times.indexOf(best)] };
+    return { story, all, best, [what === "wrote" ? "write" : "frame"]: all[times.indexOf(best)] };
   });
-  const sides = found.filter((f) => f.frame).sort((f, g) => g.all.length - f.all.length); // first where more happens
+  const sides = found.filter((f) => f.all.length).sort((f, g) => g.all.length - f.all.length); // first where more happens
   if (!sides.length) return;
   const moments = sides.map(({ story, best }) => past.clock.shown(past.stories.indexOf(story), best));
   const isCommon = (at) => sides.every(({ story, all }) => all.some((f) => there(f, past.clock.recorded(past.stories.indexOf(story), at))));
@@ -1321,7 +1331,7 @@ function timeline() {
   const phase = isPast && past.stories[0].phases[past.clock.phaseAt(past.at)];
   const { focus } = past, place = focus && past.stories.indexOf(focus.story);
   const pair = live().length > 1 ? say(place ? "right: " : "left: ", place ? "右边：" : "左边：") : "";
-  const words = !isPast ? say("now", "现在") : focus?.all?.length > 1 && focus.frame.kind === NOTIFICATION ? pair + say(`The server notifies ${focus.all.length} clients.`, `服务器通知 ${focus.all.length} 个客户端。`)
+  const words = !isPast ? say("now", "现在") : focus?.all?.length > 1 && focus.frame?.kind === NOTIFICATION ? pair + say(`The server notifies ${focus.all.length} clients.`, `服务器通知 ${focus.all.length} 个客户端。`)
     : focus?.write ? pair + capital(writeLine(focus.write)) : focus?.event ? pair + focus.event.says() : focus ? pair + sentence(focus.story, focus.frame) : say(`after “${phaseTitle(phase)}”`, `“${phaseTitle(phase)}”之后`);
   set($("when"), words);
   for (const e of [slider, ...$("strips").children]) Object.assign(e, { ariaValueText: words, ariaValueMax: slider.max, ariaValueNow: slider.value });

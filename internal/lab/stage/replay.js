@@ -4,7 +4,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 
-data.stories.forEach(ready);
+data.stories.forEach((story) => ready(story));
 
 // ---- The player ----
 
