@@ -777,6 +777,8 @@ func TestTheDecisiveMomentIsOnBothBoardsInABrowser(t *testing.T) {
 	w := &window{browser.Open(t, p.address.String()+"#lesson-4/1", 1366, 768), p}
 	w.Until(`service.course?.lesson === 4`)
 	w.at(4, 1)
+	assert.False(t, browser.Evaluate[bool](w.Browser, `document.querySelector("#legend [data-sign=ids]")
+		.checkVisibility({ visibilityProperty: true })`), "the guid answers the guess")
 	browser.Evaluate[any](w.Browser, `
 		vanished = 0; // how often the tasks have gone while the first was under way
 		new MutationObserver(() => { if (!document.querySelector("#lesson li")) vanished++; })
@@ -798,8 +800,18 @@ func TestTheDecisiveMomentIsOnBothBoardsInABrowser(t *testing.T) {
 	})`
 	assert.Equal(t, []string{"dashed", "mine no"}, browser.Evaluate[[]string](w.Browser, drawn))
 	assert.Regexp(t, `^_c_[0-9a-f]{2}…-lock-`, w.Text("#board1 .ls li"))
-	w.press("#lesson [data-do=moment]")
+	w.press("#lesson [data-moment=found]") // the list that answers the guess: its reply has nearly arrived
 	w.Until(`Boolean(past.focus?.decides)`)
+	assert.Equal(t, []string{"", "mine no"}, browser.Evaluate[[]string](w.Browser, `boards.map(({ stage }) => {
+		const says = [], { text } = stage;
+		stage.text = (words) => says.push(words);
+		stage.draw(stage.t, null);
+		delete stage.text;
+		return says.filter((words) => ["mine", "no"].includes(words)).sort().join(" ");
+	})`))
+	w.Contains("#when", "a list of 2 names")
+	w.press("#lesson [data-moment=lost]")
+	w.Until(`Boolean(past.focus?.decides && past.focus.frame.lost)`)
 	flying := `boards.map((b) => b.stage.flying().filter((f) => f.lost).length)`
 	w.Until(`boards.every((b) => b.stage.story.past)`)
 	assert.Equal(t, []int{1, 1}, browser.Evaluate[[]int](w.Browser, flying), "lost replies")
@@ -811,9 +823,16 @@ func TestTheDecisiveMomentIsOnBothBoardsInABrowser(t *testing.T) {
 		return f.isGone;
 	}))`
 	assert.Equal(t, [][]bool{{false, false}, {true, true}}, browser.Evaluate[[][]bool](w.Browser, isGone))
+	covered := `boards.map(({ stage }) => { // by its sign, of the znode
+		const { x, y } = stage.story.frames.find((f) => f.lost).is, { w, h } = stage.chip();
+		const p = stage.nodeAt(stage.story.nodes.findIndex((n) => n.owner === 1));
+		return Math.abs(x - p.x) < w / 2 + 6 && Math.abs(y - p.y) < h / 2 + 6;
+	})`
+	assert.Equal(t, []bool{false, false}, browser.Evaluate[[]bool](w.Browser, covered))
 	named := `boards.map(({ stage }) => stage.labelled.filter(({ words }) => words === "created: lost").length)`
 	assert.Equal(t, []int{1, 1}, browser.Evaluate[[]int](w.Browser, named), "what is lost is written beside it")
-	w.Until(`document.querySelector("#legend [data-sign=lost]").checkVisibility()`)
+	w.Until(`["lost", "awake", "ids"].every((sign) => document.querySelector("#legend [data-sign=" + sign + "]")
+		.checkVisibility({ visibilityProperty: true }))`)
 
 	// In step 5 the client finds its znode by the guid in the name. In step 4 there is none.
 	w.Until(`boards.every((b) => b.strip?.lost.join() === "1")`)
@@ -908,6 +927,24 @@ func TestALessonNoticesALostSessionInABrowser(t *testing.T) {
 	w.done(2)
 	w.Until(`boards.every((b) => b.strip.breaks.length === 1)`)
 	w.Until(`document.querySelector("#legend [data-sign=cut]").checkVisibility()`)
+	texts := `boards.map((b) => {
+		const ink = CanvasRenderingContext2D.prototype, { fillText } = ink, found = [];
+		ink.fillText = function (words, x, y) {
+			const half = this.measureText(words).width / 2;
+			if (this.textAlign === "center" && this.canvas === $("strips").children[b.i]) found.push([words, x - half, x + half]);
+			fillText.apply(this, arguments);
+		};
+		drawStrips();
+		ink.fillText = fillText;
+		return found.filter(([, left, right]) => b.strip.breaks.some((at) => left < at + 3 && right > at - 3)).map(([words]) => words);
+	})`
+	assert.Equal(t, [][]string{{}, {}}, browser.Evaluate[[][]string](w.Browser, texts), "cut by a gap")
+
+	// In step 4 the znode that nobody deletes is red on the strip, as in the drawing.
+	w.pressNext()
+	w.done(3)
+	w.Until(`boards.map((b) => b.strip.blocks.join()).join("/") === "1/"`)
+	assert.Equal(t, [][]string{{}, {}}, browser.Evaluate[[][]string](w.Browser, texts), "cut by a gap")
 }
 
 // On a phone the pages of lessons 3 and 5 scroll as a whole, and the drawings stay in sight.

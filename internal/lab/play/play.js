@@ -484,7 +484,7 @@ function render() {
 
 // SIGNS are the signs that the legend explains in each lesson: those that no word beside them explains.
 const SIGNS = { 1: ["writes", "creator", "rings", "believes", "silence", "both", "cut"], 2: ["writes", "reads", "believes", "silence"],
-  3: ["notification", "watches", "awake"], 4: ["watches", "lost", "believes", "silence", "cut"],
+  3: ["notification", "watches", "awake"], 4: ["watches", "awake", "lost", "ids", "believes", "silence", "cut"],
   5: ["tokens", "believes", "stopped", "both", "silence"],
   6: ["write", "read", "reply", "notification", "watches", "kinds", "believes", "cut"] };
 
@@ -496,11 +496,11 @@ function legend() {
   const onlyHere = { rings: service.course.lesson > 0, ids: hasIds, kinds: isShared, tokens: hasTokens,
     creator: steps.includes(1), writes: false, reads: false, believes: false, stopped: false, both: false, silence: false, cut: false };
   const signs = learns() && SIGNS[service.course.lesson];
-  const isSeen = { both: live().some((b) => b.strip?.both.length), cut: live().some((b) => b.strip?.breaks.length) };
+  const { lesson, done } = service.course, isSeen = { ids: lesson !== 4 || done > 0, both: live().some((b) => b.strip?.both.length), cut: live().some((b) => b.strip?.breaks.length) };
   for (const li of $("legend").querySelectorAll("li:not(#proofs)")) {
     const { sign } = li.dataset;
     li.hidden = signs ? !signs.includes(sign) : onlyHere[sign] === false;
-    li.style.visibility = service.course.lesson === 1 && isSeen[sign] === false ? "hidden" : ""; // it keeps its place
+    li.style.visibility = [1, 4].includes(lesson) && isSeen[sign] === false ? "hidden" : ""; // it keeps its place
   }
   $("equal").hidden = !isShared;
 }
@@ -843,8 +843,9 @@ function task(t, i, done, seen) {
     const whose = isSame ? [] : [make("b", {}, say(`Step ${steps[at]}: `, `第 ${steps[at]} 步：`))];
     li.append(make("p", { className: "seen" }, ...whose, say(s)));
   }
-  const again = button({ do: "moment", moment: t.moment }, say("See the decisive moment again", "再看一次起决定作用的时刻"));
-  if (done && t.moment && !isInstead) li.append(again);
+  const again = t.moment === "lost" ? [["lost", say("See the loss again", "再看一次响应丢失的时刻")], ["found", say("See client 1 find its znode", "看客户端 1 怎样找到自己的 znode")]]
+    : [[t.moment, say("See the decisive moment again", "再看一次起决定作用的时刻")]];
+  if (done && t.moment && !isInstead) li.append(...again.map(([moment, words]) => button({ do: "moment", moment }, words)));
   return li;
 }
 
@@ -1284,7 +1285,7 @@ const LEAD = 1.5 * SECOND;
 // the decisive messages are on their way. That is the same moment on both boards, unless one of them has no such message then.
 async function decides(what) {
   await recall();
-  const isIt = { notified: (f) => f.kind === NOTIFICATION, lost: (f) => f.lost }[what];
+  const isIt = { notified: (f) => f.kind === NOTIFICATION, lost: (f) => f.lost, found: (f) => f.kind === REPLY && f.op === 12 && f.client === 1, wrote: (w) => w.client === 0 }[what];
   const found = past.stories.map((story) => {
     const all = (what === "wrote" ? story.writes : story.frames).filter((f) => f.from >= story.phases.at(-1).at && isIt(f));
     const times = all.map((f) => f.from + (f.to - f.from) * (f.lost || what === "found" ? 0.9 : 0.7)), many = (t) => all.filter((f) => there(f, t)).length;

@@ -219,10 +219,10 @@ class Stage {
     this.labelled = [];
     for (const f of flying) if (this.over(f)) this.frame(f, focus);
     if (!this.many) for (const { is: { x, y } } of flying) this.taken.push({ x: x - 8, y: y - 8, w: 16, h: 16 });
-    for (const f of flying) this.nameFrame(f, focus);
-    for (const f of flying) if (f.kind === NOTIFICATION && this.over(f)) this.frame(f, focus); // over the names
     const lists = flying.filter((f) => f.kind === REPLY && f.op === 12 && !f.lost);
     if (this.isTagged) for (const f of lists.length || this.tiny ? lists : story.listed?.filter((f) => f.to <= t) ?? []) this.search(f.client);
+    for (const f of flying) this.nameFrame(f, focus);
+    for (const f of flying) if (f.kind === NOTIFICATION && this.over(f)) this.frame(f, focus); // over the names
   }
 
   // nameFrame writes a frame's name beside it if there is room. In a burst it writes each name
@@ -249,13 +249,14 @@ class Stage {
     });
   }
 
-  // below writes a word below a znode.
+  // below writes a word below a znode. No name may cover it.
   below({ x, y }, word, fill) {
     const { ink, color, scale } = this, bottom = y + this.chip().h / 2;
     ink.font = `700 ${12 * scale}px system-ui, "DejaVu Sans", sans-serif`;
     const w = ink.measureText(word).width + 6;
     ink.fillStyle = color.paper;
     ink.fillRect(x - w / 2, bottom + 2, w, 15 * scale);
+    this.taken?.push({ x: x - w / 2, y: bottom + 2, w, h: 15 * scale });
     this.text(word, x, bottom + 10 * scale, fill, 12, "700");
   }
 
@@ -607,7 +608,9 @@ class Stage {
     // Only a reply passes under a znode: the sign of another frame must not cover the znode's number.
     const isUnder = f.kind === REPLY, aside = isUnder || this.tiny ? 7 : 7 + 14 * this.scale;
     const shift = (this.many ? 0 : f.lost ? this.chip().w / 2 + (this.tiny ? 9 : 5) : aside) * side;
-    const p = { x: a.x + (b.x - a.x) * share + shift * Math.abs(b.y - a.y) / length, y: a.y + (b.y - a.y) * share + shift * Math.abs(b.x - a.x) / length };
+    const across = { x: Math.abs(b.y - a.y) / length, y: Math.abs(b.x - a.x) / length };
+    if (f.lost && (b.x - a.x) * (b.y - a.y) > 0) across.y *= -1; // at a right angle, or its sign would be back on the znode
+    const p = { x: a.x + (b.x - a.x) * share + shift * across.x, y: a.y + (b.y - a.y) * share + shift * across.y };
     const size = this.many ? 2.2 : this.tiny ? f.kind === REQUEST ? 5.5 : 4.5 : this.small ? 6 : 8 * this.scale;
     f.is = p;
     ink.globalAlpha = focus && f !== focus ? 0.25 : 1;

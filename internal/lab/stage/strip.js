@@ -45,7 +45,7 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
   ink.fillStyle = color("line");
   for (const tick of ticks) ink.fillRect(gutter + room * tick, 0, 1, height - STRIP.axis);
   const { end } = story, server = story.clients.length;
-  const drawn = { now: px(end), at: gutter + room * at, belief: [], both: [], pauses: [], sessions: [], left: [], wedges: [], says: [], stays: [], lost: [],
+  const drawn = { now: px(end), at: gutter + room * at, belief: [], both: [], pauses: [], sessions: [], left: [], wedges: [], says: [], stays: [], blocks: [], lost: [],
     writes: [], tokens: [], bounces: [], seconds: [], requests: [], over: [], breaks: breaks.map((share) => gutter + room * share) };
 
   // The axis. A moment after the end, or in a time that is left out, has no place of its own.
@@ -157,9 +157,12 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
   const changes = [...new Set(story.nodes.flatMap((n) => [n.from, n.to]).filter((t) => t >= 0))].sort((a, b) => a - b);
   const says = (from, to, fill, ...words) => { // the first of these words for which there is room
     box(from, to, server, color(fill));
+    const cuts = [px(from), ...drawn.breaks.filter((left) => left > px(from) && left < px(to)), px(to)]; // no word crosses a gap
+    const rooms = cuts.slice(1).map((right, k) => ({ left: cuts[k], right })).sort((a, b) => b.right - b.left - (a.right - a.left));
+    const { left, right } = rooms[0];
     ink.font = `700 ${size}px system-ui, "DejaVu Sans", sans-serif`;
-    const fits = words.find((w) => ink.measureText(w).width + 6 <= px(to) - px(from));
-    if (fits) write(fits, (px(from) + px(to)) / 2, py(server), color("paper"), "700", "center");
+    const fits = words.find((w) => ink.measureText(w).width + 6 + (rooms.length > 1 ? 6 : 0) <= right - left);
+    if (fits) write(fits, (left + right) / 2, py(server), color("paper"), "700", "center");
   };
   for (let k = 0; k < changes.length; k++) {
     const owners = first(changes[k]), from = changes[k];
@@ -169,6 +172,12 @@ function drawStrip(canvas, story, x, at, ticks, zero = (story.phases[1] ?? story
     const to = changes[k + 1] ?? end, owner = owners.split(" ")[0], { over } = story.clients[owner];
     const isLeft = story.znode && over > from && over < to; // its session has ended, and its znode is still there
     const alone = story.znode ? say(`client ${owner}'s znode`, `客户端 ${owner} 的 znode`) : say(`client ${owner} is first`, `客户端 ${owner} 排第一`);
+    const blocks = !story.znode && stateAt(story.clients[owner], from) === "got an error"; // its owner does not know its znode
+    if (blocks) {
+      drawn.blocks.push(owner);
+      says(from, to, "bad", say(`client ${owner}'s znode blocks`, `客户端 ${owner} 的 znode 挡住`), say("blocks", "挡住"), owner);
+      continue;
+    }
     says(from, isLeft ? over : to, "soft", ...(owner === owners ? [alone] : []), owners);
     if (!isLeft) continue;
     drawn.stays.push(owner);
