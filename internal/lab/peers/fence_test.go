@@ -241,7 +241,7 @@ func planTours(ctx context.Context, lock *reentrant.Lock, depots []*sql.DB) erro
 	}
 	defer func() {
 		if err := hold.Unlock(); err != nil {
-			log.Print(err) // the plans are written, whatever it says
+			log.Print(err) // says nothing about the plans
 		}
 	}()
 	work := hold.Context(ctx) // ends also when the lock is lost
