@@ -520,19 +520,26 @@ func (r *Recorder) firstWithout(gone *node, now int) int {
 		return first
 	}
 	for _, f := range r.frames.kept {
-		isList := f.Kind == wiretap.Reply && f.Op == int(wiretap.GetChildren) && f.Err == int(wiretap.OK) && f.Node == -1
-		if !isList || f.From <= r.asked || f.From >= first {
+		isList := f.Kind == wiretap.Reply && f.Op == int(wiretap.GetChildren)
+		isOfTheQueue := f.Err == int(wiretap.OK) && f.Node == -1
+		isEarlier := f.From > r.asked && f.From < first
+		if !isList || !isOfTheQueue || !isEarlier {
 			continue
 		}
-		others := 0
-		for _, n := range r.nodes.kept {
-			if n != gone && n.From < r.asked && n.lastsTo(f.From) {
-				others++
-			}
-		}
-		if f.Names <= others {
+		lacksOne := f.Names <= r.others(gone, f.From)
+		if lacksOne {
 			first = f.From - 1
 		}
 	}
 	return first
+}
+
+// others returns how many other znodes, of those that existed when the server was last asked, still exist.
+func (r *Recorder) others(than *node, at int) (n int) {
+	for _, other := range r.nodes.kept {
+		if other != than && other.From < r.asked && other.lastsTo(at) {
+			n++
+		}
+	}
+	return n
 }

@@ -66,15 +66,21 @@ func TestPollsBetweenActionsPushOutNoFrame(t *testing.T) {
 	assert.Less(t, len(story.Frames), 100+keptIdle+100+10)
 }
 
-// The znode of a client that was killed stays until its session ends. That is no fault of
-// the lock, unless it stays for much longer.
-func TestADeadHoldersSessionIsGivenItsTime(t *testing.T) {
-	r := New()
+// aHolderAndAWaiter returns a recorder of two clients that run, each with its znode.
+func aHolderAndAWaiter() (r *Recorder, holder, waiter *Figure) {
+	r = New()
 	r.Dir = "/lock"
-	holder, waiter := r.Add(0), r.Add(0)
+	holder, waiter = r.Add(0), r.Add(0)
 	holder.Process, waiter.Process = Running, Running
 	r.made(0, "/lock/lock-0000000000", holder.Number, 1)
 	r.made(0, "/lock/lock-0000000001", waiter.Number, 2)
+	return r, holder, waiter
+}
+
+// The znode of a client that was killed stays until its session ends. That is no fault of
+// the lock, unless it stays for much longer.
+func TestADeadHoldersSessionIsGivenItsTime(t *testing.T) {
+	r, holder, waiter := aHolderAndAWaiter()
 	waiter.State = actor.Waits
 	holder.Process = Dead
 	holder.Shows(0)
@@ -96,12 +102,7 @@ func TestADeadHoldersSessionIsGivenItsTime(t *testing.T) {
 // A list without a znode shows that its client's session has ended. The end is told before the list, although
 // the server is asked for the znodes only later.
 func TestASessionEndsBeforeTheListThatShowsIt(t *testing.T) {
-	r := New()
-	r.Dir = "/lock"
-	holder, waiter := r.Add(0), r.Add(0)
-	holder.Process, waiter.Process = Running, Running
-	r.made(1, "/lock/lock-0000000000", holder.Number, 1)
-	r.made(2, "/lock/lock-0000000001", waiter.Number, 2)
+	r, holder, waiter := aHolderAndAWaiter()
 	r.Acts(3, Action{Do: "kill"})
 	holder.Process = Dead
 	now := 0
