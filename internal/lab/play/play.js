@@ -40,7 +40,7 @@ const FLIGHT = 220, LAG = 1300, FLIGHTS = 6;
 // WRITE_FLIGHT is how many microseconds a recorded write flies to the store, where a second of the record is one of the show.
 const WRITE_FLIGHT = 400_000;
 const SESSION = 5000; // milliseconds that a session lasts without a message of its client
-const SAID = 1500; // milliseconds that the drawing says what was done by hand
+const SAID = BY_HAND / 1000; // milliseconds, as the times of the page are
 const COMPLAINT = 5000; // milliseconds that an error is shown
 const narrow = matchMedia("(max-width: 760px)"); // as in play.css
 

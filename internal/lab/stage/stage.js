@@ -119,6 +119,9 @@ function onItsWay(story, f) {
 
 // ---- The stage: one story, drawn at one moment ----
 
+// BY_HAND is how many microseconds the drawing says that the lock's single znode was deleted by hand.
+const BY_HAND = 1_500_000;
+
 class Stage {
   constructor(root, largest = 1) {
     this.root = root;
@@ -649,7 +652,7 @@ class Stage {
   // byHand reports whether the reader has deleted the lock's single znode by hand a moment ago.
   byHand() {
     const last = this.story.phases?.findLast((p) => p.at <= this.t);
-    return last?.action?.do === "delete" && this.story.nodes.some(({ to }) => to >= last.at && to <= this.t && this.t < to + 1.5e6);
+    return last?.action?.do === "delete" && this.story.nodes.some(({ to }) => to >= last.at && to <= this.t && this.t < to + BY_HAND);
   }
 
   // over reports whether a frame is drawn over the znodes, and not under them.
