@@ -29,10 +29,10 @@ import (
 
 // The page's statements, in their order.
 const (
-	whoMayShip = iota
-	writeOfAVersion
+	writeOfAVersion = iota
 	writeWithAToken
 	readWithAToken
+	whoMayShip
 	lockInADatabase
 )
 
@@ -195,18 +195,20 @@ func TestATokenHelpsIfItIsSentWithTheFirstRead(t *testing.T) {
 		{"a token with each write", false, writeWithAToken, lateToken, nextToken, false},
 		{"a token with each read and write", true, writeWithAToken, lateToken, nextToken, true},
 	} {
-		one, two := newStore(t, z), newStore(t, z)
-		if c.readsWithToken {
-			for _, number := range []parameter{c.late, c.next} {
-				require.Equal(t, "16, 18", one.does(one.statements[readWithAToken], number))
-				require.Equal(t, "16, 18", two.does(two.statements[readWithAToken], number))
+		t.Run(c.name, func(t *testing.T) {
+			one, two := newStore(t, z), newStore(t, z)
+			if c.readsWithToken {
+				for _, number := range []parameter{c.late, c.next} {
+					require.Equal(t, "16, 18", one.does(one.statements[readWithAToken], number))
+					require.Equal(t, "16, 18", two.does(two.statements[readWithAToken], number))
+				}
 			}
-		}
-		require.Equal(t, "accepted", one.withoutOrder18(one.statements[c.writesWith], c.next))
-		chapter.SaysIn(t, "../../../docs/limits.md",
-			"%s: the next holder has written depot 1, and the late write to depot 2 arrives: %s",
-			c.name, two.withoutOrder18(two.statements[c.writesWith], c.late))
-		require.Equal(t, c.hasOrder18, strings.Contains(one.plan()+two.plan(), "18"), "order 18 is in a plan")
+			require.Equal(t, "accepted", one.withoutOrder18(one.statements[c.writesWith], c.next))
+			chapter.SaysIn(t, "../../../docs/limits.md",
+				"%s: the next holder has written depot 1, and the late write to depot 2 arrives: %s",
+				c.name, two.withoutOrder18(two.statements[c.writesWith], c.late))
+			require.Equal(t, c.hasOrder18, strings.Contains(one.plan()+two.plan(), "18"), "order 18 is in a plan")
+		})
 	}
 
 	two := newStore(t, z)
