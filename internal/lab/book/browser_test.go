@@ -107,6 +107,7 @@ func TestTheBookInABrowser(t *testing.T) {
 
 	// The late write moves in the page that is about it: with a token it is refused. A step stops at a write, too.
 	b.Do(chromedp.Navigate(address("limits.html")))
+	browser.Evaluate[any](b, `void all(".veil button").forEach((show) => show.click())`)
 	b.Until(`all(".strip").length === 2 && all(".strip").every((s) => s.drawn)`)
 	for i, late := range []string{"0 late", "0 refused"} {
 		drawn := browser.Evaluate[[]string](b, fmt.Sprintf(`all(".strip")[%d].drawn.writes`, i))
