@@ -32,6 +32,7 @@ const (
 	writeOfAVersion = iota
 	writeWithAToken
 	readWithAToken
+	nextNumber
 	whoMayShip
 	lockInADatabase
 )
@@ -53,13 +54,15 @@ func newStore(t *testing.T, z *zktest.Zoo) *store {
 	for _, block := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		db.statements = append(db.statements, block[1])
 	}
-	require.Len(t, db.statements, 5, "statements on the page")
+	require.Len(t, db.statements, 6, "statements on the page")
 	column := regexp.MustCompile("`(token BIGINT .*?)`").FindSubmatch(page)
 	require.NotNil(t, column, "the token's column on the page")
 	db.run(fmt.Sprintf(`CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT, shipper TEXT);
 		INSERT INTO orders (id, state) VALUES (17, 'open');
 		CREATE TABLE plan (orders TEXT, version INTEGER NOT NULL DEFAULT 0, %s);
 		INSERT INTO plan (orders) VALUES ('16, 18');
+		CREATE TABLE counter (token INTEGER NOT NULL);
+		INSERT INTO counter VALUES (0);
 		CREATE TABLE locks (name TEXT PRIMARY KEY, holder TEXT, token INTEGER NOT NULL DEFAULT 0, until INTEGER NOT NULL DEFAULT 0);
 		INSERT INTO locks (name) VALUES ('tours');`, column[1]))
 	return db
@@ -180,7 +183,7 @@ func twoTokens(t *testing.T, z *zktest.Zoo) (late, next int64) {
 
 // Both holders read order 18 in both plans. The next one takes it out of depot 1's plan, and the late write takes it out
 // of depot 2's.
-func TestATokenHelpsIfItIsSentWithTheFirstRead(t *testing.T) {
+func TestTwoDepots(t *testing.T) {
 	z := needsSQLite(t)
 	late, next := twoTokens(t, z)
 	lateToken, nextToken := parameter{"token", late}, parameter{"token", next}
@@ -215,6 +218,25 @@ func TestATokenHelpsIfItIsSentWithTheFirstRead(t *testing.T) {
 	require.Equal(t, "accepted", two.withoutOrder18(two.statements[writeWithAToken], lateToken), "before the next holder reads")
 	require.Equal(t, "16", two.does(two.statements[readWithAToken], nextToken), "what the next holder reads")
 	require.Empty(t, two.does(two.statements[readWithAToken], lateToken), "the late holder reads: rows")
+}
+
+// Without a lock, whoever reads stops all who have read before.
+func TestACounterWithoutALockLetsOnlyTheLastWrite(t *testing.T) {
+	z := needsSQLite(t)
+	one, two := newStore(t, z), newStore(t, z)
+	var numbers []parameter
+	for range 3 {
+		number := parameter{"token", one.run(one.statements[nextNumber])}
+		require.Equal(t, "16, 18", one.does(one.statements[readWithAToken], number))
+		require.Equal(t, "16, 18", two.does(two.statements[readWithAToken], number))
+		numbers = append(numbers, number)
+	}
+	var said []string
+	for _, number := range numbers {
+		said = append(said, two.withoutOrder18(two.statements[writeWithAToken], number))
+	}
+	chapter.SaysIn(t, "../../../docs/limits.md",
+		"numbers from a counter, and no lock: three workers have read, and write in turn: %s", strings.Join(said, ", "))
 }
 
 // The late holder is paused between its two reads. If a read raises the version, each of the two is the last reader in
