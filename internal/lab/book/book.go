@@ -139,6 +139,12 @@ func nameOf(source string) string {
 // the book has the game in its place.
 const network = "network"
 
+// lacks reports whether this page has no link to the page with this name. A teacher gives the course page to learners
+// after the class, and their book does not have the teacher's other pages.
+func (p *page) lacks(name string) bool {
+	return p.name == "course" && (name == "workshop" || name == "workshop_exam")
+}
+
 // linked matches an entry of the guide's list of the other pages, and captures its link.
 var linked = regexp.MustCompile(`(?m)^- \[[^\]]+\]\(([^)#\s]+)\)`)
 
@@ -250,7 +256,7 @@ func (e *edition) write(files Files) error {
 		view := map[string]any{
 			"Language": e.language, "Name": p.name, "Title": p.title, "Say": e.labels(),
 			"CSS": template.CSS(stage.Colours + css + herd.Style), "Script": template.JS(stage.Common + script),
-			"Text": template.HTML(r.html), "Contents": e.contents(p.name, r.sections),
+			"Text": template.HTML(r.html), "Contents": e.contents(p, r.sections),
 		}
 		if e.hasOnRoad(i) {
 			view["Before"], view["After"] = e.beside(i-1), e.beside(i+1)
@@ -312,9 +318,12 @@ func (e *edition) beside(i int) *entry {
 }
 
 // contents lists the guide, the road and the other pages.
-func (e *edition) contents(current string, sections []section) (contents struct{ First, Road, Pages []entry }) {
+func (e *edition) contents(current *page, sections []section) (contents struct{ First, Road, Pages []entry }) {
 	for i, p := range e.pages {
-		item := entry{Name: p.name, Title: p.title, Current: p.name == current}
+		if current.lacks(p.name) {
+			continue
+		}
+		item := entry{Name: p.name, Title: p.title, Current: p == current}
 		if item.Current {
 			item.Sections = sections
 		}

@@ -126,7 +126,8 @@ func TestEveryLinkLeadsToAPageOfTheBook(t *testing.T) {
 var teachersPages = regexp.MustCompile(`(?m)^rm docs/\{(.*)\}\.\*$`)
 
 // The learners' book, on a stick, is built without the pages that docs/workshop.md deletes. It has no link to them,
-// and has the sheet and the glossary.
+// and has the sheet and the glossary. The teacher's course page, which learners get after the class, has no link to what
+// is not in it.
 func TestTheLearnersBookHasNoLinkToTheTeachersPages(t *testing.T) {
 	t.Parallel()
 	texts, err := doccheck.Files(root, ".md", ".svg", ".json")
@@ -155,6 +156,10 @@ func TestTheLearnersBookHasNoLinkToTheTeachersPages(t *testing.T) {
 		assert.Contains(t, files, name)
 		assert.Contains(t, files, "zh-CN/"+name)
 	}
+	for _, name := range []string{"course.html", "zh-CN/course.html"} {
+		files[name] = book(t)[name]
+	}
+	everyLinkLeads(t, files)
 }
 
 func everyLinkLeads(t *testing.T, files Files) {

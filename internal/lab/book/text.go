@@ -243,6 +243,9 @@ func (l links) target(to string) string {
 	if hasAnchor {
 		anchor = "#" + anchor
 	}
+	if l.lacks(nameOf(file)) {
+		return ""
+	}
 	if p := l.edition.at(file); p != nil {
 		return p.name + ".html" + anchor
 	}
