@@ -146,6 +146,42 @@ func TestTheCoursePageNamesTheRowsForTheClass(t *testing.T) {
 	}
 }
 
+var starredRow = regexp.MustCompile(`\[([A-Z]\d+)\]\(#(\w+)\)(?:(?: \(|（)(\d:\d\d))?`)
+
+// A row with a star has its time in the workshop: the minute that the head of the course page says, or a link for a class
+// that is early. L10 is what is written at home.
+func TestTheWorkshopHasTimeForTheRowsForTheClass(t *testing.T) {
+	r := read(t)
+	for course, workshop := range map[string]string{"course.md": "workshop.md", "course.zh-CN.md": "workshop.zh-CN.md"} {
+		minutes, links := map[string]bool{}, map[string]bool{}
+		for _, s := range r.pages["docs/"+workshop].sections {
+			for _, row := range s.rows {
+				if s.heading == "In your hand" || s.heading == "手里的一页" {
+					minutes[cellsOf(row)[0]] = true
+				}
+			}
+			for _, l := range s.links() {
+				links[l.text] = true
+			}
+		}
+		rows := 0
+		for _, s := range r.pages["docs/"+course].sections {
+			for _, l := range s.prose {
+				if !strings.HasPrefix(l.text, "**") || !strings.Contains(l.text, "★") {
+					continue
+				}
+				for _, row := range starredRow.FindAllStringSubmatch(l.text, -1) {
+					rows++
+					name, anchor, minute := row[1], row[2], row[3]
+					hasTime := minutes[minute] || links[course+"#"+anchor] || name == "L10"
+					assert.True(t, hasTime, "docs/%s has no time for %s %s", workshop, name, minute)
+				}
+			}
+		}
+		assert.Equal(t, 10, rows, course)
+	}
+}
+
 // A row with an arrow leads to a row of another document, and has that row's result.
 func TestARowOfTheCourseThatLeadsToAnotherHasItsResult(t *testing.T) {
 	r := read(t)
