@@ -696,6 +696,10 @@ func TestTheTextComesAfterThePictureInABrowser(t *testing.T) {
 				if (b.root.querySelector(".banners p:not(.note)") && b.state(1) !== "holds") early.push("the banner");
 			});
 		}).observe(document.body, { subtree: true, childList: true, characterData: true });
+		for (const { stage } of boards) stage.flyingWrite = function (w) {
+			if (w.client === 1 && stateAt(this.story.clients[1], this.t) !== "holds") early.push("the write of the next holder");
+			Stage.prototype.flyingWrite.call(this, w);
+		};
 		left = new Set();
 		setInterval(() => { if (toDo() && isDoing()) left.add(boards[0].strip.left.join()); }, 50);
 		null`)

@@ -113,6 +113,10 @@ class Board {
     this.story.step = this.is.step;
     const all = (what) => Object.entries(news[what] ?? {});
     for (const [i, f] of all("frames").map(([i, row]) => [i, frame(row)])) if (!laid || f.to < 0) this.fly(i, f);
+    for (const w of (news.store?.log ?? []).filter((w) => !this.story.writes.some((known) => known.at === w.at)).reverse()) {
+      const from = laid ? -FLIGHT : this.moment(w.at, w.client); // after what let its client write
+      this.story.writes.push({ ...w, from, to: from + 3 * FLIGHT });
+    }
     const at = (moment, client) => laid ? 0 : this.moment(moment, client);
     this.is.rows.forEach((r, i) => {
       const c = this.clients[i] ??= { name: called(i), slot: 2 * i, states: [{ at: 0, is: r.is }], beats: [], over: -1 }, { states } = c;
@@ -130,10 +134,6 @@ class Board {
       if (known && x.to >= 0) known.to = at(x.to, client);
       if (!known && x.to < 0) of.set(i, { ...x, from: at(x.from, client) });
     };
-    for (const w of (news.store?.log ?? []).filter((w) => !this.story.writes.some((known) => known.at === w.at)).reverse()) {
-      const from = laid ? -FLIGHT : performance.now();
-      this.story.writes.push({ ...w, from, to: from + 3 * FLIGHT });
-    }
     for (const [i, n] of all("nodes")) lasts(this.nodes, i, n, n.owner);
     const [deleted] = this.is.counters.action?.do === "delete" ? [...this.nodes.values()].filter((n) => n.to >= 0) : [];
     if (deleted) {
