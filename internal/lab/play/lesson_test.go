@@ -772,6 +772,37 @@ func TestTheTextComesAfterThePictureInABrowser(t *testing.T) {
 	assert.True(t, browser.Evaluate[bool](w.Browser, `past.focus.write?.late === true`), "the last write is the late one")
 }
 
+// The drawing is behind the record: a client that polls has many frames on their way. The strip waits for the drawing.
+func TestTheStripIsNotBeforeTheDrawingInABrowser(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	p.patience(3 * time.Minute)
+	w := &window{browser.Open(t, p.address.String()+"#lesson-1/1", 1366, 768), p}
+	w.at(1, 1)
+	browser.Evaluate[any](w.Browser, `
+		early = [];
+		drawStrip = ((own) => function (canvas, story, ...rest) {
+			const b = boards[0], now = performance.now();
+			story.clients.forEach((c, i) => {
+				if (inside(c.states.at(-1).is) && b.state(i) === "waits") early.push("client " + i + " holds");
+			});
+			for (const n of story.nodes.filter((n) => n.to >= 0)) {
+				const isDrawn = [...b.nodes.values()].some((m) => m.owner === n.owner && there(m, now));
+				if (isDrawn && !story.nodes.some((m) => m.owner === n.owner && m.to < 0)) early.push("the znode of client " + n.owner + " is deleted");
+			}
+			return own(canvas, story, ...rest);
+		})(drawStrip);
+		null`)
+	for done := range 4 {
+		if lessons[0].Tasks[done].Do != "" {
+			w.pressNext()
+		}
+		w.done(done + 1)
+	}
+	w.Until(`boards[0].strip.both.length === 1`)
+	assert.Empty(t, browser.Evaluate[[]string](w.Browser, `early`))
+}
+
 // The moment that decides is drawn on both boards, although it was not the same one; and a guess can be
 // passed over only by saying so.
 func TestTheDecisiveMomentIsOnBothBoardsInABrowser(t *testing.T) {

@@ -99,7 +99,7 @@ class Board {
       this.flights = new Map(); // the frames that the service reports as on their way; null: not drawn
       this.log = new Map();
       this.clients = [];
-      this.changes = []; // the moments at which the drawing will change
+      this.changes = []; // what the drawing will change, and when: the moment of the page and, where it is of a client, that of the wire
       this.story = { step: news.lock, awake: [], frames: [], writes: [], session: SESSION };
       this.stage.show(this.story, news.name, news.lesson);
     }
@@ -115,7 +115,9 @@ class Board {
     for (const [i, f] of all("frames").map(([i, row]) => [i, frame(row)])) if (!laid || f.to < 0) this.fly(i, f);
     for (const w of (news.store?.log ?? []).filter((w) => !this.story.writes.some((known) => known.at === w.at)).reverse()) {
       const from = laid ? -FLIGHT : this.moment(w.at, w.client); // after what let its client write
-      this.story.writes.push({ ...w, from, to: from + 3 * FLIGHT });
+      const to = from + 3 * FLIGHT;
+      this.story.writes.push({ ...w, from, to });
+      this.changes.push({ at: to, told: w.at, client: w.client });
     }
     const at = (moment, client) => laid ? 0 : this.moment(moment, client);
     this.is.rows.forEach((r, i) => {
@@ -138,7 +140,7 @@ class Board {
     const [deleted] = this.is.counters.action?.do === "delete" ? [...this.nodes.values()].filter((n) => n.to >= 0) : [];
     if (deleted) {
       this.story.deleted = deleted.to; // by hand, and seen so from then on
-      this.changes.push(deleted.to + SAID);
+      this.changes.push({ at: deleted.to + SAID });
     }
     for (const [i, w] of all("watches").map(([i, row]) => [i, watch(row)])) lasts(this.watches, i, w, w.client);
     this.arrange();
@@ -160,7 +162,7 @@ class Board {
     }
     at = Math.min(at, now + LAG);
     for (const w of this.story.writes) if (w.at <= told && w.client === client) at = Math.max(at, w.to);
-    if (at > now) this.changes.push(at);
+    if (at > now) this.changes.push({ at, told, client });
     return at;
   }
 
@@ -170,6 +172,13 @@ class Board {
     const now = performance.now(), { frames, writes } = this.story;
     return !frames.some((f) => f.arrived >= 0 && f.arrived <= told && f.to > now) && !writes.some((w) => w.at <= told && w.to > now)
       && this.clients.every((c) => c.states.at(-1).at <= now);
+  }
+
+  // drawn returns a recorded story as far as the drawing is. It may be LAG behind.
+  drawn(story) {
+    const now = performance.now(), next = (i) => Math.min(...this.changes.filter(({ at, client }) => at > now && client === i).map(({ told }) => told));
+    const ends = story.clients.map((_, i) => Math.max(0, next(i) - story.start - 1)); // how it begins is drawn
+    return upTo(story, (client) => ends[client]);
   }
 
   // lines returns the lines of the log, newest first.
@@ -243,8 +252,8 @@ class Board {
     }
     story.awake = story.awake.filter((a) => this.state(a.client) === "waits" && (a.to < 0 || now < a.to)); // a holder need not look
     this.stage.draw(now, null);
-    if (this.changes.some((at) => at <= now)) {
-      this.changes = this.changes.filter((at) => at > now);
+    if (this.changes.some(({ at }) => at <= now)) {
+      this.changes = this.changes.filter(({ at }) => at > now);
       soon();
     }
     this.ticks = !isCalm() && story.clients.some((c) => c.beats.length && c.over < 0); // its ring moves or is renewed
@@ -1130,7 +1139,7 @@ function drawStrips() {
     const zero = stories[i].phases[1]?.at ?? stories[i].end; // before the first action, it is now
     const { phases } = stories[i], isCut = (p, k) => k > 0 && phases[k] && phases[k].at - phases[k - 1].at > (p.at - clock.phases[k - 1].at) * 1000 + SECOND / 2;
     const breaks = clock.phases.filter(isCut).map((p) => p.at / clock.length);
-    board.strip = drawStrip(canvas, stories[i], x, at === null ? now : x(board.recorded()), ticks, zero, false, breaks);
+    board.strip = drawStrip(canvas, at === null ? board.drawn(stories[i]) : stories[i], x, at === null ? now : x(board.recorded()), ticks, zero, false, breaks);
     canvas.ariaLabel = stripSays(board.strip);
   });
 }
@@ -1205,11 +1214,11 @@ function plays(seconds) {
   return paused < end;
 }
 
-// upTo returns a recorded run up to a moment, without what follows.
+// upTo returns a recorded run without what a client, or its znode, did after the moment end(client).
 function upTo(story, end) {
-  const clients = story.clients.map((c) => ({ ...c, states: c.states.filter((s) => s.at <= end) }));
-  const nodes = story.nodes.filter((n) => n.from <= end).map((n) => ({ ...n, to: n.to <= end ? n.to : -1 }));
-  return { ...story, clients, nodes, frames: [], writes: story.writes.filter((w) => w.to <= end), end };
+  const clients = story.clients.map((c, i) => ({ ...c, states: c.states.filter((s) => s.at <= end(i)) }));
+  const nodes = story.nodes.filter((n) => n.from <= end(n.owner)).map((n) => ({ ...n, to: n.to <= end(n.owner) ? n.to : -1 }));
+  return { ...story, clients, nodes, frames: story.frames.filter((f) => f.from <= end(f.client)), writes: story.writes.filter((w) => w.from <= end(w.client)) };
 }
 
 // drawPauses draws the recorded runs of the chosen pause, on the boards and below them.
@@ -1225,7 +1234,8 @@ function drawPauses() {
     canvas.hidden = false;
     if (!canvas.checkVisibility()) return;
     const ticks = Array.from({ length: SPAN / SECOND }, (_, k) => k * SECOND / SPAN);
-    b.strip = drawStrip(canvas, upTo(story, b.paused), x, x(from + pause() * SECOND), ticks, from, true);
+    const shown = { ...upTo(story, () => b.paused), frames: [], writes: story.writes.filter((w) => w.to <= b.paused), end: b.paused };
+    b.strip = drawStrip(canvas, shown, x, x(from + pause() * SECOND), ticks, from, true);
     canvas.ariaLabel = stripSays(b.strip);
   });
 }

@@ -22,6 +22,7 @@ type Replay struct {
 	Watches []Watch        `json:"watches"`
 	Frames  []Flight       `json:"frames"`
 	Phases  []Phase        `json:"phases"`
+	Start   int            `json:"start,omitempty"` // of a time line: when it begins, as the recorder counts
 	End     int            `json:"end"`
 	Znode   bool           `json:"znode,omitempty"`  // the lock is a single znode, not a queue
 	Slots   int            `json:"slots"`            // places around the directory
@@ -118,7 +119,11 @@ func (r *Recorder) Replay(now int) Replay { return r.replay(now, r.told(now)) }
 
 // Timeline returns the last phases as a replay, although not all of their frames may be kept: clients
 // that poll push out the older ones. The states of the clients and the znodes are there anyway.
-func (r *Recorder) Timeline(now int) Replay { return r.replay(now, r.lastPhases()) }
+func (r *Recorder) Timeline(now int) Replay {
+	s := r.replay(now, r.lastPhases())
+	s.Start = now - s.End
+	return s
+}
 
 func (r *Recorder) lastPhases() []Phase {
 	return slices.Clone(r.phases[max(0, len(r.phases)-mostPhases):])
