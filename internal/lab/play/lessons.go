@@ -28,6 +28,8 @@ type lesson struct {
 
 	Readers []int `json:"readers"` // the clients that only read, where the lock has readers; null: no lesson about that
 
+	late []int // the clients that do not ask for the lock with the others: a later task lets them ask
+
 	left, right string
 	clients     int
 	moves       []string // the first commands: for client 0, client 1 and so on, in turn
@@ -397,6 +399,7 @@ var lessons = []lesson{
 		right:   "6",
 		clients: 6,
 		Readers: []int{0, 1, 2, 4, 5},
+		late:    []int{5},
 		scene:   slices.Repeat([]string{"idle"}, 6),
 		pace:    slow,
 		Calm:    true,
@@ -407,32 +410,32 @@ var lessons = []lesson{
 			Of:   text("clients that hold the lock", "持有锁的客户端"),
 			Kind: guessNumber, At: 0, Known: 0, measured: func(b *side) int { return len(b.inside()) },
 		}, {
+			Text: text("Your guess: does client 5 get the lock at once?",
+				"你猜：客户端 5 会不会马上拿到锁？"),
+			Of:   text("client 5 gets the lock at once", "客户端 5 会不会马上拿到锁"),
+			Kind: guessYes, At: 1, Known: 1, measured: isInside(5),
+		}, {
 			Text: text("Your guess: who holds the lock then?",
 				"你猜：那时谁持有锁？"),
 			Of:   text("who holds the lock", "谁持有锁"),
-			Kind: guessNext, At: 1, Known: 1, measured: holder,
+			Kind: guessNext, At: 2, Known: 2, measured: holder,
 		}, {
 			Text: text("Your guess: how many clients are notified?",
 				"你猜：有多少个客户端会收到通知？"),
 			Of:   text("notified clients", "收到通知的客户端"),
-			Kind: guessNumber, At: 2, Known: 2, measured: notified,
+			Kind: guessNumber, At: 3, Known: 3, measured: notified,
 		}, {
 			Text: text("Your guess: does client 0 get the lock at once?",
 				"你猜：客户端 0 会不会马上拿到锁？"),
 			Of:   text("client 0 gets the lock at once", "客户端 0 会不会马上拿到锁"),
-			Kind: guessYes, At: 3, Known: 3, measured: func(b *side) int {
-				if b.clients[0].IsInside() {
-					return 1
-				}
-				return 0
-			},
+			Kind: guessYes, At: 4, Known: 4, measured: isInside(0),
 		}},
 		Tasks: []task{
-			{Text: text("Let all ask for the lock, in the order of their numbers.",
-				"让它们按编号的顺序请求加锁。"), Do: "lock", Client: everyone,
+			{Text: text("Let clients 0 to 4 ask for the lock, in the order of their numbers.",
+				"让客户端 0 到 4 按编号的顺序请求加锁。"), Do: "lock", Client: everyone,
 				done: func(b *side) bool {
-					isShared := b.are("reads", "reads", "reads", "waits", "waits", "waits")
-					isAlone := b.are("holds", "waits", "waits", "waits", "waits", "waits")
+					isShared := b.are("reads", "reads", "reads", "waits", "waits", "idle")
+					isAlone := b.are("holds", "waits", "waits", "waits", "waits", "idle")
 					return (isShared || isAlone) && b.waitsSilently() && b.Quiet()
 				},
 				seen: func(b *side) lang.Text {
@@ -441,6 +444,19 @@ var lessons = []lesson{
 					}
 					return lang.Of("Client 0 holds the lock alone: here readers wait for readers.",
 						"客户端 0 独占锁：在这里，读者也要等读者。")
+				}},
+			{Text: text("The writer waits. Now let client 5 ask, to read.",
+				"写者在等。现在让客户端 5 请求加锁，它要读。"), Do: "read", Client: 5,
+				done: func(b *side) bool { return b.Watches(5) && b.Quiet() },
+				seen: func(b *side) lang.Text {
+					if b.isShared() {
+						return text("Client 5 only wants to read, and waits, although others read: "+
+							"client 3, the writer, is before it in the queue. "+
+							"If readers could overtake it, new ones could keep the writer waiting forever.",
+							"客户端 5 只想读，别的客户端也正在读，它却要等：队列里，写者（客户端 3）排在它前面。"+
+								"如果读者可以插队，新来的读者就可能让写者永远等下去。")
+					}
+					return text("Client 5 waits behind client 4.", "客户端 5 排在客户端 4 后面等。")
 				}},
 			{Text: text("Let the holders unlock.",
 				"让所有持有锁的客户端解锁。"), Do: "unlock", Client: everyone,
@@ -452,11 +468,7 @@ var lessons = []lesson{
 				},
 				seen: func(b *side) lang.Text {
 					if b.isShared() {
-						return text("Client 3, the writer, holds the lock alone. Clients 4 and 5 only want to read, and still wait: "+
-							"the writer was before them in the queue. "+
-							"If readers could overtake it, new ones could keep the writer waiting forever.",
-							"写者（客户端 3）独占锁。客户端 4、5 只想读，却还要等：队列里，写者排在它们前面。"+
-								"如果读者可以插队，新来的读者就可能让写者永远等下去。")
+						return text("Client 3, the writer, holds the lock alone.", "写者（客户端 3）独占锁。")
 					}
 					return lang.Of("Client 0 has read. Now client 1 holds the lock, alone.",
 						"客户端 0 读过了。现在客户端 1 独自持有锁。")
@@ -530,6 +542,16 @@ func lateWrite(b *side) lang.Text {
 	}
 	return text("The store has accepted the write of client 0. It is in time: the session of client 0 has not ended.",
 		"存储接受了客户端 0 的写入。它没有迟到：客户端 0 的会话还没有结束。")
+}
+
+// isInside measures whether a client believes that it holds the lock: 1, or else 0.
+func isInside(client int) func(b *side) int {
+	return func(b *side) int {
+		if b.clients[client].IsInside() {
+			return 1
+		}
+		return 0
+	}
 }
 
 // inside returns the clients that are alive, and believe that they hold the lock.

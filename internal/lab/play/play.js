@@ -697,7 +697,8 @@ function strayed() {
 // isOutOfReach reports whether a board does not allow what the task asks for.
 function isOutOfReach() {
   const { do: what, client } = toDo() ?? {};
-  return what !== undefined && what !== "" && client >= 0 && !isDoing() && !live().every((b) => b.is.rows[client]?.can.includes(what));
+  const can = (b) => b.is.rows[client]?.can.includes(b.is.rows[client].reads || what !== "read" ? what : "lock"); // where a lock has no readers
+  return what !== undefined && what !== "" && client >= 0 && !isDoing() && !live().every(can);
 }
 
 // isSpoiled reports whether a client has lost its session or the lock, although no task makes it lose them.

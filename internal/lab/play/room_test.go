@@ -188,9 +188,24 @@ func TestTheSixStepsAreComparedInABrowser(t *testing.T) {
 		return found.join(" ");
 	})`)
 	assert.Equal(t, []string{"R0 R1 R2 W3 R4 R5", "R0 R1 R2 W3 R4 R5"}, inside)
-	for i := range 3 {
+	w.pressNext()
+	w.done(1)
+	w.Contains("#lesson li.now", "Now let client 5 ask, to read.")
+	assert.NotContains(t, w.Text("#lesson"), "overtake", "the answer, before the guess")
+	assert.NotContains(t, w.Text("#lesson .ways"), "cannot be done", "where a lock has no readers, a reader asks like any other")
+	browser.Evaluate[any](w.Browser, `notes(0, "0"); notes(1, "1"); null`) // no, yes
+	w.press("#lesson li.now button[data-do=read].next")
+	w.done(2)
+	w.Contains("#lesson .guesses", "Step 5: you guessed no ✓, measured: no")
+	w.Contains("#lesson .guesses", "Step 6: you guessed yes ✗, measured: no")
+	w.Contains("#lesson", "Client 5 waits behind client 4.")
+	w.Contains("#lesson", "If readers could overtake it, new ones could keep the writer waiting forever.")
+	states := browser.Evaluate[[]string](w.Browser, `boards[1].clients.map((_, i) => boards[1].state(i))`)
+	assert.Equal(t, []string{"reads", "reads", "reads", "waits", "waits", "waits"}, states, "readers read, and the last one waits")
+	w.hidesNothing("lesson 6, the last reader waits")
+	for i := range 2 {
 		w.pressNext()
-		w.done(i + 1)
+		w.done(i + 3)
 	}
 	w.hidesNothing("lesson 6, before the choice")
 
@@ -231,7 +246,7 @@ func TestTheSixStepsAreComparedInABrowser(t *testing.T) {
 		w.Contains("#lesson li.now .guesses", "does client 0 get the lock at once?")
 		browser.Evaluate[any](w.Browser, `notes(0, "0"); notes(1, "1"); null`) // no, yes
 		w.press(fmt.Sprintf(`#lesson li.now button[data-do=%s].next`, choice.do))
-		w.done(4)
+		w.done(5)
 		w.Contains("#lesson .guesses", "Step 5: you guessed no ✓, measured: no")
 		w.Contains("#lesson .guesses", "measured: "+choice.right)
 		w.Contains("#lesson", "Client 0 waits behind client 5, whether it reads or writes.")
@@ -241,8 +256,8 @@ func TestTheSixStepsAreComparedInABrowser(t *testing.T) {
 			browser.Evaluate[any](w.Browser, `shows(0); null`)
 			w.Until(`boards[1].stage.story.past && boards[1].stage.story.roles[0] === "R"`) // then it had come to read
 			w.press("#now")
-			browser.Evaluate[any](w.Browser, `aim = { n: 6, tasks: 3, isLaid: false }; ask({ do: "lesson", n: 6 }); null`)
-			w.at(6, 4)
+			browser.Evaluate[any](w.Browser, `aim = { n: 6, tasks: 4, isLaid: false }; ask({ do: "lesson", n: 6 }); null`)
+			w.at(6, 5)
 		}
 	}
 	w.hidesNothing("lesson 6, at its end")
