@@ -1134,6 +1134,7 @@ func TestThePauseIsDraggedInABrowser(t *testing.T) {
 		assert.Greater(t, browser.Evaluate[int](w.Browser, fmt.Sprintf(`pictures(%q)`, of)), 2, "the write flies: %s", of)
 	}
 	assert.NotContains(t, w.Text("#board0 .banners"), "clock")
+	w.Until(`seenPauses.has(4)`)
 	said := `boards.map(({ stage }) => {
 		const found = [], { text } = stage;
 		stage.text = (words, x, y, fill) => words.includes("relies on it") && found.push(words, fill !== stage.color.bad);
