@@ -1076,7 +1076,7 @@ func TestTheGoalsThatAreLeftInABrowser(t *testing.T) {
 	b.Do(chromedp.Click(chromedp.CSS("#again")))
 	b.Do(chromedp.Click(chromedp.CSS("#give summary")))
 	b.Contains("#way", "It is 9 choices from here.")
-	b.Says("#hint", "One waits forever: the recipe only: A client that has finished sends one more request.")
+	b.Says("#hint", "Goes on here; the recipe waits forever: A client that has finished sends one more request.")
 	b.Says("#answers", "Show me")
 
 	browser.Evaluate[any](b, `void enter("5")`)
@@ -1450,7 +1450,8 @@ func TestTheHuntForTheLostMessageInABrowser(t *testing.T) {
 	}
 	const isOpen, isLost = "not found yet", "out of reach from here"
 	assert.Equal(t, []string{isOpen, isOpen}, cards())
-	b.Says("#goals b", "One waits forever: the recipe only")
+	b.Says("#asks b", "A client holds the lock: after which lost message does the other get it here, and wait forever with the recipe, on the right?")
+	b.Says("#goals b", "Goes on here; the recipe waits forever")
 
 	// Of a message that is lost before anybody holds the lock, it is said that this is too early.
 	press(b, "turn-0", "go-0-lose-reply")
@@ -1470,11 +1471,11 @@ func TestTheHuntForTheLostMessageInABrowser(t *testing.T) {
 	assert.Equal(t, []string{isOpen, "you: 5; fewest: 5 ★"}, cards())
 	b.Says("#code ins", "+ return newHold(l, mine, connection, stat.Pzxid), nil")
 	b.Until(`at("next").hidden`)
-	b.Says("#hunt.main", "Hunt on: One waits forever: the recipe only")
+	b.Says("#hunt.main", "Hunt on: Goes on here; the recipe waits forever")
 
 	b.Do(chromedp.Click(chromedp.CSS("#hunt")))
 	press(b, "go-0", "go-0", "go-0", "turn-0", "go-0-lose-request", "go-0", "go-1", "go-1", "go-1", "go-1")
-	b.Says("#board.mended .stamp", "✓ One waits forever: the recipe only")
+	b.Says("#board.mended .stamp", "✓ Goes on here; the recipe waits forever")
 	b.Contains("#says", "You found it, in 9 choices.")
 	b.Contains("#says", "A's delete was lost, so A deleted again, until the server answered.")
 	b.Contains("#second", "waits forever")

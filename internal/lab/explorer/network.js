@@ -672,7 +672,7 @@ function bead(m, k) {
 function goalName({ kind, faults, mends }) {
   if (!faults || !level.coins) return kindOf(kind);
   if (faults.join() === "") return kindOf(kind) + say(", and the fault is not spent", "，而且故障没有用掉");
-  if (mends) return kindOf(kind) + say(`: ${level.other.en} only`, `：只有${level.other.zh}`);
+  if (mends) return say(`Goes on here; ${level.other.en} waits forever`, `这里拿得到锁，${level.other.zh}永远等下去`);
   return kindOf(kind) + say(`, but not with ${level.other.en}`, `，而${level.other.zh}不会`);
 }
 const least = (goal, l = level) => goal.least ??= shortest(goal, games[l.key], l.coins, games[l.beside]) ?? [];
