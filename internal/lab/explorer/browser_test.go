@@ -354,6 +354,7 @@ func TestWhatIsSaidOfAWinInABrowser(t *testing.T) {
 	// What breaks the first lock breaks the half repaired one, which says so.
 	browser.Evaluate[any](b, `void enter("4", "ApApBpAxBp")`)
 	b.Contains("#says", "The link breaks it, in 5 choices: Two hold it.")
+	b.Contains("#says", "A knows only that its connection is lost. The repair: no connection, no lock.")
 	browser.Evaluate[any](b, `void enter("5.5", "ApApBpAxBp")`)
 	b.Contains("#says", "The link breaks it, in 5 choices: Two hold it.")
 	b.Contains("#says", "The moves of level 1 win here too: asking again does not help, because A's Lock returned")

@@ -22,9 +22,9 @@ var hunts = []Level{
 			"程序 A 和 B 要是同时持有锁，17 号订单就会发两次货。下一个送达哪个请求，由你选择；"+
 				"你还可以让一件事出错。你能让它们同时持有锁吗？"),
 		Repairs: []Repair{{
-			Says: text("The server ended {X}'s session and deleted its znode. {X} sees only silence. "+
-				"The repair: without a connection, a client does not hold the lock.",
-				"服务器结束了 {X} 的会话，删掉了它的节点，{X} 却只看到没有回音。修法：连接一断，客户端就不再持有锁。"),
+			Says: text("The server ended {X}'s session and deleted its znode. {X} knows only that its connection is lost. "+
+				"The repair: no connection, no lock.",
+				"服务器结束了 {X} 的会话，删掉了它的节点。{X} 只知道连接断了。修法：连接一断，客户端就不再持有锁。"),
 			Code: "  case zk.StateDisconnected, zk.StateExpired:\n+     s.disconnect(ErrLost)",
 			Step: 5, Page: "step05-holder.html",
 		}, {
