@@ -639,7 +639,7 @@ func TestAPressStopsAReplayInABrowser(t *testing.T) {
 }
 
 // Each choice keeps its word. The choices are one line, in which the last one is seen, and an earlier one when it is
-// pressed.
+// pressed. Where the first choices are out of sight, the line fades.
 func TestTheNamesOfTheChoicesInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, language := range []string{"en", "zh-CN"} {
@@ -653,6 +653,11 @@ func TestTheNamesOfTheChoicesInABrowser(t *testing.T) {
 			}
 			for _, played := range []int{1, 5, 10} {
 				assert.Equal(t, []bool{true, true, true}, seen(played), "one line, words, and choice %d, in %s at %d", played, language, width)
+				isSeen := browser.Evaluate[bool](b, `at("beads").firstChild.getBoundingClientRect().left >= at("beads").getBoundingClientRect().left`)
+				b.Until(fmt.Sprintf(`(getComputedStyle(at("beads")).maskImage === "none") === %t`, isSeen))
+				if width < 400 {
+					assert.Equal(t, played == 1, isSeen, "choice 1 is seen beside choice %d", played)
+				}
 			}
 		}
 	}

@@ -930,6 +930,7 @@ function back(focus) {
   halt();
   scrub(played - 1, focus);
 }
+at("beads").onscroll = ({ target }) => target.classList.toggle("more", target.scrollLeft > 5); // the first choices are out of sight
 at("undo").onclick = () => back();
 // begin enters a level by a button that is hidden or disabled then: the focus goes to the first chip.
 function begin(key) {
