@@ -1,15 +1,19 @@
-# Copies the kit from the stick into the learner's home, and builds and tries what a class needs.
+# Copies the kit from the stick into the learner's home, and builds and tries what a class needs. Copied once, it does
+# the rest again without the stick: bash ~/kit/ready.sh
 set -eu
 shopt -s extglob dotglob # for !(yours): all but yours, also what is hidden
 stick=$(cd "$(dirname "$0")" && pwd)
 system=$(uname -s | tr A-Z a-z)-$(uname -m | sed 's/x86_64/amd64/;s/aarch64/arm64/')
-mkdir -p ~/kit
-chmod -R u+w ~/kit # an older kit may have folders that nobody can write to
-rm -rf ~/kit/book
-cp -Rf "$stick"/book "$stick"/env.sh "$stick"/{zklock,modules,zookeeper,go-$system,jre-$system}.tar.gz ~/kit
-echo "Copied: pass the stick on. Now it unpacks, builds and tests: about three minutes, on a slow laptop up to eight."
-echo "已复制，请把 U 盘传给下一位。接着解压、编译、测试：大约三分钟，慢的机器最多八分钟。"
+if ! test "$stick" -ef ~/kit; then
+	mkdir -p ~/kit
+	chmod -R u+w ~/kit # an older kit may have folders that nobody can write to
+	rm -rf ~/kit/book
+	cp -Rf "$stick"/book "$stick"/{env,ready}.sh "$stick"/{zklock,modules,zookeeper,go-$system,jre-$system}.tar.gz ~/kit
+	exec bash ~/kit/ready.sh # while bash reads this file from the stick, nobody can eject it
+fi
 cd ~/kit
+echo "Copied: the stick is no longer needed. Now it unpacks, builds and tests: about three minutes, on a slow laptop up to eight."
+echo "已复制，不再需要 U 盘。接着解压、编译、测试：大约三分钟，慢的机器最多八分钟。"
 for archive in *.tar.gz; do gzip -t $archive; done
 rm -rf go download apache-zookeeper-* jdk-* zklock/!(yours) # an older kit does not mix with this one
 for archive in *.tar.gz; do tar xzf $archive; done
