@@ -32,7 +32,12 @@ while sleep 5 >/dev/null 2>&1; do printf .; done &
 dots=$!
 disown # or bash says that it was terminated
 trap "kill $dots" EXIT
-out/bin/zk with go test -vet=off ./step03_children_watch ./step04_predecessor_watch
+if ! out/bin/zk with go test -vet=off ./step03_children_watch ./step04_predecessor_watch; then
+	echo "All is built, but a test failed, as it may on a slow laptop. Plug it in, close other programs, and type:"
+	echo "都已编译好，但有测试失败，慢的机器上可能这样。请接上电源，关掉别的程序，再输入："
+	echo "bash ~/kit/ready.sh"
+	exit 1
+fi
 kill $dots
 trap - EXIT
 if ! test -e yours/multilock; then

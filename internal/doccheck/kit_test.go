@@ -107,12 +107,13 @@ func TestFetchHasTheArchivesThatReadyCopies(t *testing.T) {
 	}
 }
 
-// The last line that ready.sh prints is what a learner types next: it leads to the commands of the class, and the
-// sheet has it too. The archives of this stick hold only what ready.sh looks for; its go builds nothing.
-func TestReadySaysWhatToTypeNext(t *testing.T) {
-	stick, home := filepath.Join(t.TempDir(), "kit"), t.TempDir()
+// aStick returns the folder of a stick whose archives hold only what ready.sh looks for. Its go builds nothing, and its
+// tests fail while the home of a learner has a file slow.
+func aStick(t *testing.T) string {
+	t.Helper()
+	stick := filepath.Join(t.TempDir(), "kit")
 	for name, text := range map[string]string{
-		"book/index.html": "", "zklock/out/bin/zk": "#!/bin/sh\n", "zklock/out/bin/exercise": "#!/bin/sh\n",
+		"book/index.html": "", "zklock/out/bin/zk": "#!/bin/sh\ntest ! -e ~/slow\n", "zklock/out/bin/exercise": "#!/bin/sh\n",
 		"download/cache": "", "apache-zookeeper-3-bin/conf": "",
 		"go/bin/go": "#!/bin/sh\n", "jdk-17-jre/release": "",
 	} {
@@ -131,19 +132,45 @@ func TestReadySaysWhatToTypeNext(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(stick, script), text, 0o600))
 	}
-	typed := func(words ...string) string {
-		command := exec.CommandContext(t.Context(), "bash", words...)
-		command.Env = append(os.Environ(), "HOME="+home)
-		said, err := command.CombinedOutput()
-		require.NoError(t, err, "%s", said)
-		return strings.TrimSpace(string(said))
-	}
-	said := strings.Split(typed(filepath.Join(stick, "ready.sh")), "\n")
-	next := said[len(said)-1]
-	assert.Equal(t, home+"/kit/zklock "+home+"/kit/go/bin/go", typed("-c", next+` && echo "$PWD $(command -v go)"`))
+	return stick
+}
+
+// learner runs what is typed, and returns what it prints, and the last line of it.
+func learner(t *testing.T, home, typed string) (said, last string, err error) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "bash", "-c", typed)
+	command.Env = append(os.Environ(), "HOME="+home)
+	text, err := command.CombinedOutput()
+	said = strings.TrimSpace(string(text))
+	return said, said[strings.LastIndex(said, "\n")+1:], err
+}
+
+// The last line that ready.sh prints is what a learner types next: it leads to the commands of the class, and the
+// sheet has it too.
+func TestReadySaysWhatToTypeNext(t *testing.T) {
+	home := t.TempDir()
+	said, next, err := learner(t, home, "bash "+filepath.Join(aStick(t), "ready.sh"))
+	require.NoError(t, err, "%s", said)
+	said, last, err := learner(t, home, next+` && echo "$PWD $(command -v go)"`)
+	require.NoError(t, err, "%s", said)
+	assert.Equal(t, home+"/kit/zklock "+home+"/kit/go/bin/go", last)
 	for _, sheet := range []string{"docs/workshop_sheet.md", "docs/workshop_sheet.zh-CN.md"} {
 		text, err := os.ReadFile(filepath.Join(root, sheet))
 		require.NoError(t, err)
 		assert.Contains(t, string(text), "`"+next+"`", sheet)
 	}
+}
+
+// When a test fails, the last line that ready.sh prints does the work again, and the stick is with somebody else.
+func TestReadySaysWhatToTypeWhenATestFails(t *testing.T) {
+	stick, home := aStick(t), t.TempDir()
+	slow := filepath.Join(home, "slow")
+	require.NoError(t, os.WriteFile(slow, nil, 0o600))
+	said, again, err := learner(t, home, "bash "+filepath.Join(stick, "ready.sh"))
+	require.Error(t, err, "a test fails: %s", said)
+	require.NoError(t, os.RemoveAll(stick))
+	require.NoError(t, os.Remove(slow))
+	said, _, err = learner(t, home, again)
+	assert.NoError(t, err, "%s", said)
+	assert.Contains(t, said, "Ready.")
 }
