@@ -14,15 +14,16 @@ tuna=https://mirrors.tuna.tsinghua.edu.cn by_hand= compare=
 sum() { # FILE BITS: its SHA-256 or SHA-512, on Linux and on macOS
 	{ sha$2sum "$1" 2>/dev/null || shasum -a $2 "$1"; } | cut -d ' ' -f 1
 }
-get() { # NAME BITS ADDRESS OTHER: the other address is for a hand
+get() { # NAME BITS ADDRESS OTHER: the other address is for a hand, and was not tried
 	if ! test -s "$1"; then
 		echo "$1 …"
-		if ! curl -fsL --connect-timeout 20 --retry 1 -o unfinished "$3"; then
-			by_hand+="$1: $3, or the .tar.gz of $4"$'\n'
+		# It gives up at less than 10 KB in each second of a minute: at that pace an archive takes hours.
+		if ! curl -fL --progress-bar --connect-timeout 20 --speed-limit 10000 --speed-time 60 --retry 1 -o unfinished "$3"; then
+			by_hand+="$1: $3, or $4"$'\n'
 			return
 		fi
 		if [[ $known == *"  $1"* && $known != *$'\n'"$(sum unfinished $2)  $1"* ]]; then
-			by_hand+="$1: $3 has sent another file; try the .tar.gz of $4"$'\n'
+			by_hand+="$1: $3 has sent another file; try $4"$'\n'
 			return
 		fi
 		mv unfinished "$1"
@@ -31,12 +32,13 @@ get() { # NAME BITS ADDRESS OTHER: the other address is for a hand
 	[[ $known == *$'\n'"$it"* ]] || compare+=$it$'\n'
 }
 get zookeeper.tar.gz 512 https://archive.apache.org/dist/zookeeper/zookeeper-$zookeeper/apache-zookeeper-$zookeeper-bin.tar.gz \
-	$tuna/apache/zookeeper/
+	"the .tar.gz of $tuna/apache/zookeeper/"
 for system in linux-amd64 linux-arm64 darwin-amd64 darwin-arm64; do
-	get go-$system.tar.gz 256 https://golang.google.cn/dl/go$go.$system.tar.gz https://go.dev/dl/
+	get go-$system.tar.gz 256 https://golang.google.cn/dl/go$go.$system.tar.gz \
+		https://mirrors.aliyun.com/golang/go$go.$system.tar.gz
 	its=$(echo $system | sed 's/darwin/mac/; s/amd64/x64/; s/arm64/aarch64/; s,-,/,') # as Adoptium writes it
 	get jre-$system.tar.gz 256 https://api.adoptium.net/v3/binary/latest/$java/ga/$its/jre/hotspot/normal/eclipse \
-		$tuna/Adoptium/$java/jre/$(echo $its | sed 's,\(.*\)/\(.*\),\2/\1,')/
+		"the .tar.gz of $tuna/Adoptium/$java/jre/$(echo $its | sed 's,\(.*\)/\(.*\),\2/\1,')/"
 done
 rm -f unfinished
 if test -n "$compare"; then

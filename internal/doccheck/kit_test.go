@@ -1,7 +1,10 @@
 package doccheck
 
 import (
+	"bytes"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,8 +20,9 @@ import (
 
 var knownSum = regexp.MustCompile(`(?m)^[0-9a-f]{64,128}  .*\n`)
 
-// fetches runs fetch.sh in a folder of its own, and replaces there each sum that it knows by sum. curl is what curl does,
-// in the shell: $2 is the file that it should write, and $3 the address.
+// fetches runs fetch.sh in a folder of its own. There it replaces each sum that fetch.sh knows by sum, and the minute for
+// which a download may stall by a second. curl is what curl does, in the shell: $2 is the file that it should write, and
+// $3 the address; options are those of the real curl.
 func fetches(t *testing.T, sum, curl string) (kit, said string, err error) {
 	t.Helper()
 	kit, bin := t.TempDir(), t.TempDir()
@@ -25,8 +30,10 @@ func fetches(t *testing.T, sum, curl string) (kit, said string, err error) {
 	require.NoError(t, err)
 	known := knownSum.ReplaceAll(script, []byte(sum))
 	require.NotEqual(t, string(script), string(known), "the sums that fetch.sh knows")
-	require.NoError(t, os.WriteFile(filepath.Join(kit, "fetch.sh"), known, 0o600))
-	curl = "#!/bin/bash\nwhile test $1 != -o; do shift; done\n" + curl + "\n"
+	soon := bytes.ReplaceAll(known, []byte("--speed-time 60"), []byte("--speed-time 1"))
+	require.NotEqual(t, string(known), string(soon), "the time after which fetch.sh gives up")
+	require.NoError(t, os.WriteFile(filepath.Join(kit, "fetch.sh"), soon, 0o600))
+	curl = "#!/bin/bash\noptions=()\nwhile test $1 != -o; do options+=($1); shift; done\n" + curl + "\n"
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "curl"), []byte(curl), 0o700))
 	fetch := exec.CommandContext(t.Context(), "bash", filepath.Join(kit, "fetch.sh"))
 	fetch.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
@@ -34,20 +41,45 @@ func fetches(t *testing.T, sum, curl string) (kit, said string, err error) {
 	return kit, string(text), err
 }
 
-// When a site is out of reach, fetch.sh gets the other archives, and says what to fetch by hand, and from where.
+// When sites are out of reach, fetch.sh gets the other archives, and says what to fetch by hand, and from where.
 func TestFetchNamesWhatItCannotFetch(t *testing.T) {
-	kit, said, err := fetches(t, "", "[[ $3 != *adoptium* ]] && echo $3 >$2")
-	require.Error(t, err, "four archives are missing")
+	kit, said, err := fetches(t, "", "[[ $3 == *zookeeper* ]] && echo $3 >$2")
+	require.Error(t, err, "eight archives are missing")
 	files, err := filepath.Glob(filepath.Join(kit, "*.tar.gz"))
 	require.NoError(t, err)
-	assert.Len(t, files, 9-4)
-	for name, folder := range map[string]string{
+	assert.Len(t, files, 9-8)
+	for name, other := range map[string]string{
 		"jre-linux-amd64.tar.gz": "/Adoptium/17/jre/x64/linux/", "jre-darwin-arm64.tar.gz": "/Adoptium/17/jre/aarch64/mac/",
+		"go-linux-arm64.tar.gz": `/golang/go1\..*\.linux-arm64\.tar\.gz`,
 	} {
-		assert.Regexp(t, "(?m)^"+name+": https://api.adoptium.net/.*"+folder, said)
+		assert.Regexp(t, "(?m)^"+name+": https://.*, or .*https://mirrors.*"+other+"$", said)
 	}
 	list := strings.Split(strings.TrimSpace(said), "\n")
-	assert.NotContains(t, strings.Join(list[len(list)-4:], " "), "…", "the list is at the end")
+	assert.NotContains(t, strings.Join(list[len(list)-8:], " "), "…", "the list is at the end")
+}
+
+// A download that stalls ends: fetch.sh gets the other archives, and says what to fetch by hand.
+func TestFetchGivesUpADownloadThatStalls(t *testing.T) {
+	curl, err := exec.LookPath("curl")
+	require.NoError(t, err)
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "80000000")
+		_, _ = w.Write(make([]byte, 1000))
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-r.Context().Done():
+		case <-time.After(20 * time.Second):
+			t.Error("curl still waits")
+		}
+	}))
+	defer site.Close()
+	kit, said, err := fetches(t, "", "if [[ $3 != *zookeeper* ]]; then echo $3 >$2; exit; fi\n"+
+		curl+" --noproxy '*' ${options[@]} -o $2 "+site.URL)
+	require.Error(t, err, "an archive is missing")
+	files, err := filepath.Glob(filepath.Join(kit, "*.tar.gz"))
+	require.NoError(t, err)
+	assert.Len(t, files, 9-1)
+	assert.Contains(t, said, "\nzookeeper.tar.gz: https://archive.apache.org/")
 }
 
 // An archive whose sum fetch.sh knows is kept if it has that sum; the sums of the others are printed, to be compared by
