@@ -31,6 +31,7 @@ func TestEnsemble(t *testing.T) {
 		{"a watch moves with its session", watchMoves},
 		{"what a session asked for before it moved is refused", sessionMoved},
 		{"a new leader begins a new epoch", newEpoch},
+		{"a leader that was replaced answers a sync", replacedLeader},
 		{"no majority", noMajority},
 	} {
 		t.Run(part.name, func(t *testing.T) {
@@ -303,6 +304,36 @@ func newEpoch(s *trio) {
 	chapter.SaysIn(s.T, consensusPage,
 		"the leader is killed, and there is a new one: the epoch has grown, and the counter begins again")
 	require.NoError(s, s.leader.Restart(s.Ctx))
+}
+
+// The leader is cut off, and the others, started again, elect another one. The old one does not know that.
+func replacedLeader(s *trio) {
+	old := s.leader
+	c := zktest.NewOn(s, old.Server).Client("a client of the old leader")
+	writer := zktest.NewOn(s, s.followers[0].Server).Client("a client of the others")
+	path := create(s.T, writer, s.Root+"/a", 0)
+	set := func(data string) error { _, err := writer.Set(path, []byte(data), -1); return err }
+	require.NoError(s, set("old"))
+	_, err := c.Sync(path)
+	require.NoError(s, err)
+
+	old.CutOff()
+	s.Cleanup(old.Rejoin)
+	require.NoError(s, zkserver.StartAgain(s.Ctx, s.followers))
+	s.Await("the others to carry out a write", func() bool { return set("new") == nil })
+	_, err = c.Sync(path)
+	require.NoError(s, err, "the old leader's answer to the sync")
+	data, _, err := c.Get(path)
+	require.NoError(s, err)
+	assert.Equal(s, "old", string(data), "the read behind the sync")
+	chapter.SaysIn(s.T, serversPage,
+		"a leader that was replaced, and does not know it, answers a sync: the read behind it finds %q", data)
+	old.Rejoin()
+	require.NoError(s, s.ensemble.Serving(s.Ctx))
+	s.Await("the test's own client to be connected again", func() bool {
+		_, err := s.Observer().Sync(path)
+		return err == nil
+	})
 }
 
 // Half of the servers are not a majority: 半数以上 must not be read as "half, or more".
