@@ -210,6 +210,19 @@ func TestTheNumberCountsCreates(t *testing.T) {
 	gets(0, "the next, after the directory was deleted and created again")
 }
 
+// A create that fails does not count. So if the next number's name exists, all creates of this queue fail.
+func TestTheNextNumberCanBeTaken(t *testing.T) {
+	z, c := start(t)
+	dir := create(t, c, z.Root+"/dir", 0)
+	create(t, c, dir+"/lock-0000000001", 0) // this create counts: the next number is 1
+	for range 3 {
+		_, err := c.Create(dir+"/lock-", nil, zk.FlagEphemeralSequential, anyone)
+		assert.ErrorIs(t, err, zk.ErrNodeExists)
+	}
+	create(t, c, dir+"/another name", 0)
+	assert.Equal(t, 2, suffix(t, create(t, c, dir+"/lock-", zk.FlagEphemeralSequential)), "the number after another create")
+}
+
 func TestTheNumberHasAnEnd(t *testing.T) {
 	t.Parallel()
 	z, dirs := zktest.NewAtTheEnd(t)
