@@ -107,6 +107,23 @@ func TestWhoMayCreateCanJumpTheQueue(t *testing.T) {
 	waiting.Acquired()
 }
 
+// The directory is deleted when it is empty, and with it the count of its children: the next znode has the number of
+// an earlier one. So the Unlock of a holder whose session has expired deletes it. Step 5's znodes have a guid.
+func TestStillBrokenAfterTheDirectoryIsMadeAgainAnExpiredHolderReleasesTheNext(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b, c := lock.Join(z, "Ada"), lock.Join(z, "Ben"), lock.Join(z, "Cleo")
+	held := a.Acquire()
+	z.Expire(a.Client)
+	require.NoError(t, z.Observer().Delete(a.Path, -1), "somebody deletes the empty directory")
+	next := b.Acquire()
+	require.Equal(t, held.Znode(), next.Znode(), "Ben's znode, beside Ada's earlier one")
+	a.Tap.Restore()
+	z.Await("Ada to be connected again", func() bool { return a.State() == zk.StateHasSession })
+	require.NoError(t, held.Unlock(), "Ada's Unlock, while Ben holds the lock")
+	require.NoError(t, c.Start().Err(), "Cleo's Lock, while Ben still holds the lock")
+}
+
 // The long interval is 64 times the short one. The test is not parallel: it measures times.
 func TestStillBrokenAShortIntervalCostsRequestsAndALongOneTime(t *testing.T) {
 	short, long := 5*time.Millisecond, 320*time.Millisecond
