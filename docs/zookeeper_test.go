@@ -223,6 +223,22 @@ func TestTheNextNumberCanBeTaken(t *testing.T) {
 	assert.Equal(t, 2, suffix(t, create(t, c, dir+"/lock-", zk.FlagEphemeralSequential)), "the number after another create")
 }
 
+// A list has all children, also those without a number, and not in the order in which they were created.
+func TestAListHasNoOrder(t *testing.T) {
+	z, c := start(t)
+	dir := create(t, c, z.Root+"/dir", 0)
+	made := []string{"a-note"} // sorts before the others, as it is created before them
+	create(t, c, dir+"/"+made[0], 0)
+	for range 30 {
+		path := create(t, c, dir+"/lock-", zk.FlagEphemeralSequential)
+		made = append(made, path[len(dir)+1:])
+	}
+	names, _, err := c.Children(dir)
+	require.NoError(t, err)
+	assert.ElementsMatch(t, made, names, "the list")
+	assert.NotEqual(t, made, names, "the list has the order in which the children were created, and of their names")
+}
+
 func TestTheNumberHasAnEnd(t *testing.T) {
 	t.Parallel()
 	z, dirs := zktest.NewAtTheEnd(t)
