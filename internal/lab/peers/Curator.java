@@ -15,9 +15,12 @@ import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.WatcherRemoveCuratorFramework;
 import org.apache.curator.framework.api.CuratorWatcher;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
+import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
 import org.apache.curator.retry.ExponentialBackoffRetry;
+import org.apache.curator.retry.RetryOneTime;
 import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.Watcher.Event.EventType;
 
@@ -26,7 +29,7 @@ import org.apache.zookeeper.Watcher.Event.EventType;
  * the lock, a holder creates and deletes a znode, the room, which must not exist yet. Readers share
  * the lock, so a reader only checks that the room does not exist.
  *
- * Arguments: the servers; the lock's path; mutex, read or write; the room's path; and the number of
+ * Arguments: the servers; the lock's path; its kind, as package peers names it; the room's path; and the number of
  * clients, each with a session of its own.
  */
 public class Curator {
@@ -38,11 +41,7 @@ public class Curator {
         for (int i = 0; i < Integer.parseInt(args[4]); i++) {
             CuratorFramework framework = CuratorFrameworkFactory.newClient(args[0], 5000, 5000, new ExponentialBackoffRetry(100, 5));
             framework.start();
-            clients.add(new Client(framework, switch (kind) {
-                case "read" -> new InterProcessReadWriteLock(framework, path).readLock();
-                case "write" -> new InterProcessReadWriteLock(framework, path).writeLock();
-                default -> new InterProcessMutex(framework, path);
-            }));
+            clients.add(new Client(framework, lock(framework, kind, path)));
         }
         for (Client c : clients) {
             c.framework.blockUntilConnected();
@@ -50,25 +49,34 @@ public class Curator {
         System.out.println("ready");
         Client first = clients.get(0);
         FutureTask<Void> waiting = null;
+        Thread waiter = null;
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             String[] words = line.split(" ");
             switch (words[0]) {
                 case "lock" -> first.lock.acquire();
                 case "unlock" -> first.lock.release();
-                case "try" -> {
-                    if (first.lock.acquire(Long.parseLong(words[1]), TimeUnit.MILLISECONDS)) {
-                        throw new IllegalStateException("the lock was free");
+                case "try" -> tries(first.lock, words[1]);
+                case "other" -> tries(lock(first.framework, kind, path), words[1]);
+                case "make" -> {
+                    try {
+                        lock(CuratorFrameworkFactory.newClient(args[0], new RetryOneTime(100)), kind, words[1]);
+                    } catch (IllegalArgumentException e) {
+                        System.out.println(e);
                     }
                 }
-                case "wait" -> new Thread(waiting = new FutureTask<>(() -> { first.lock.acquire(); return null; })).start();
+                case "wait" -> {
+                    waiting = new FutureTask<>(() -> { first.lock.acquire(); return null; });
+                    waiter = new Thread(waiting);
+                    waiter.start();
+                }
+                case "interrupt" -> {
+                    waiter.interrupt();
+                    printError(waiting);
+                }
                 case "close" -> {
                     first.framework.close();
-                    try {
-                        waiting.get();
-                    } catch (ExecutionException e) {
-                        System.out.println(e.getCause());
-                    }
+                    printError(waiting);
                 }
                 case "unwatch" -> unwatch(first, words[1], words[2]);
                 case "turns" -> {
@@ -92,6 +100,30 @@ public class Curator {
         }
         for (Client c : clients) {
             c.framework.close();
+        }
+    }
+
+    static InterProcessLock lock(CuratorFramework framework, String kind, String path) {
+        return switch (kind) {
+            case "read" -> new InterProcessReadWriteLock(framework, path).readLock();
+            case "write" -> new InterProcessReadWriteLock(framework, path).writeLock();
+            case "semaphore" -> new InterProcessSemaphoreMutex(framework, path);
+            case "multi" -> new InterProcessMultiLock(framework, List.of(path, path + "-2"));
+            default -> new InterProcessMutex(framework, path);
+        };
+    }
+
+    static void tries(InterProcessLock lock, String millis) throws Exception {
+        if (lock.acquire(Long.parseLong(millis), TimeUnit.MILLISECONDS)) {
+            throw new IllegalStateException("the lock was free");
+        }
+    }
+
+    static void printError(FutureTask<Void> waiting) throws Exception {
+        try {
+            waiting.get();
+        } catch (ExecutionException e) {
+            System.out.println(e.getCause());
         }
     }
 

@@ -8,12 +8,15 @@ import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import org.apache.zookeeper.AddWatchMode;
 import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.WatchedEvent;
 import org.apache.zookeeper.Watcher.Event.EventType;
 import org.apache.zookeeper.ZooDefs;
 import org.apache.zookeeper.ZooKeeper;
+import org.apache.zookeeper.recipes.lock.WriteLock;
 
 /**
  * Small locks with mistakes from the course's listings: those mistakes that need Java itself, with its watchers,
@@ -21,7 +24,8 @@ import org.apache.zookeeper.ZooKeeper;
  * explains the mistakes.
  *
  * Arguments: the server, the lock's directory, and the kind of lock. Each line of the input is the name of a thread,
- * and what this thread does: lock, unlock, relative or root. All threads use one lock object.
+ * and what this thread does: lock, unlock, relative, stays or root; "interrupt" interrupts it. All threads use one lock
+ * object.
  */
 public class Listings {
     interface Lock {
@@ -175,6 +179,71 @@ public class Listings {
         }
     }
 
+    /** Every method prints its exceptions, and goes on: the constructor too. */
+    static class Prints implements Lock {
+        String znode, before;
+
+        Prints() {
+            try {
+                root();
+            } catch (Exception e) {
+                prints(e);
+            }
+        }
+
+        public void lock() {
+            say("lock returns " + (isFirst() || waits()));
+        }
+
+        boolean isFirst() {
+            try {
+                znode = join();
+                before = before(znode);
+                return before == null;
+            } catch (Exception e) {
+                return prints(e);
+            }
+        }
+
+        boolean waits() {
+            try {
+                CountDownLatch gone = new CountDownLatch(1);
+                String path = before == null ? directory + "/null" : before; // what the listing puts together
+                return zk.exists(path, event -> gone.countDown()) == null || gone.await(30, TimeUnit.SECONDS);
+            } catch (Exception e) {
+                return prints(e);
+            }
+        }
+
+        public void unlock() {
+            try {
+                if (zk.exists(znode, false) != null) {
+                    zk.delete(znode, -1);
+                }
+            } catch (Exception e) {
+                prints(e);
+            }
+        }
+
+        boolean prints(Exception e) {
+            say("printed: " + (e instanceof KeeperException k ? k.code() : e.getClass().getSimpleName()));
+            return false;
+        }
+    }
+
+    /** ZooKeeper's own recipe, no listing: nileader links to it. Its lock() does not wait. */
+    static class Recipe implements Lock {
+        final WriteLock recipe = new WriteLock(zk, directory, null);
+
+        public void lock() throws Exception {
+            say("lock returns " + recipe.lock());
+        }
+
+        public void unlock() {
+            recipe.unlock();
+        }
+    }
+
     static String join() throws Exception {
         return zk.create(directory + "/lock-", new byte[0], ZooDefs.Ids.OPEN_ACL_UNSAFE, CreateMode.EPHEMERAL_SEQUENTIAL);
     }
@@ -195,6 +264,19 @@ public class Listings {
         }
     }
 
+    /** Sets one watch that stays, then the directory's data three times, and waits for three notifications. */
+    static void stays() throws Exception {
+        CountDownLatch told = new CountDownLatch(3);
+        zk.addWatch(directory, event -> {
+            say("the watcher hears " + event.getType());
+            told.countDown();
+        }, AddWatchMode.PERSISTENT);
+        for (int i = 0; i < 3; i++) {
+            zk.setData(directory, new byte[0], -1);
+        }
+        told.await();
+    }
+
     static synchronized void say(String line) {
         System.out.println(line);
     }
@@ -209,6 +291,8 @@ public class Listings {
             case "only deletion" -> new OnlyDeletion();
             case "one znode" -> new OneZnode();
             case "closes" -> new Closes();
+            case "prints" -> new Prints();
+            case "recipe" -> new Recipe();
             case "order", "order_lock" -> new Named(args[2]);
             default -> new OneField();
         };
@@ -218,11 +302,16 @@ public class Listings {
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             String command = line;
             String thread = line.split(" ")[0];
+            if (command.endsWith(" interrupt")) {
+                threads.remove(thread).shutdownNow();
+                continue;
+            }
             threads.computeIfAbsent(thread, name -> Executors.newSingleThreadExecutor()).submit(() -> {
                 try {
                     switch (command.split(" ")[1]) {
                         case "lock" -> lock.lock();
                         case "unlock" -> lock.unlock();
+                        case "stays" -> stays();
                         case "relative" -> zk.create("_locknode_/guid-lock-", new byte[0], ZooDefs.Ids.OPEN_ACL_UNSAFE,
                                 CreateMode.EPHEMERAL_SEQUENTIAL); // as nileader writes it
                         default -> root();

@@ -169,6 +169,15 @@ func TestAListingsDeleteOfVersionZero(t *testing.T) {
 	assert.Equal(t, []string{"unlock prints BADVERSION", "first unlock: done"}, l.does("first unlock"))
 	_, there := z.Owner(znode)
 	assert.True(t, there, "the holder has unlocked, and its znode is there")
+
+	other := path + "-2"
+	makes(t, z, other)
+	any := newListing(z, t, "any event", other) // its unlock() asks for version -1
+	require.Equal(t, []string{"first lock: done"}, any.does("first lock"))
+	_, err = z.Observer().Set(other+"/"+z.Names(other)[0], []byte("a note"), -1)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"first unlock: done"}, any.does("first unlock"))
+	assert.Empty(t, z.Names(other), "the queue: -1 deletes any version")
 }
 
 // unlock() closes the session. The object cannot lock a second time.
@@ -191,6 +200,86 @@ func TestAListingWithoutItsRoot(t *testing.T) {
 	require.Equal(t, "the constructor prints NONODE", l.Line())
 	require.Equal(t, "ready", l.Line(), "the constructor has returned")
 	assert.Equal(t, []string{"first lock: NullPointerException"}, l.does("first lock"), "its znode is null")
+}
+
+// The constructor prints that it could not create the root, and returns. Then lock() finds nobody to wait for.
+func TestAListingThatPrintsItsExceptions(t *testing.T) {
+	z := needsPeers(t)
+	tap := wiretap.New()
+	cmd := java("Listings.java", relay(t, tap, z.Servers()[0]), z.Root+"/missing/root", "prints")
+	l := listing{Peer{z.Command(cmd)}, tap}
+	require.Equal(t, "printed: NONODE", l.Line())
+	require.Equal(t, "ready", l.Line(), "the constructor has returned")
+	for _, thread := range []string{"first", "second"} {
+		assert.Equal(t, []string{"printed: NONODE", "lock returns true", thread + " lock: done"}, l.does(thread+" lock"))
+	}
+}
+
+// A holds, and B's thread is interrupted while it waits. Its lock() returns false, and its znode stays before C's.
+func TestAListingThatIsInterrupted(t *testing.T) {
+	z := needsPeers(t)
+	a, c := step4.Join(z, "A"), step4.Join(z, "C")
+	held := a.Acquire()
+	b := newListing(z, t, "prints", a.Path)
+	b.Tell("main lock")
+	z.Await("B to watch A's znode", func() bool { return b.watches(held.Znode()) })
+	b.Tell("main interrupt")
+	said := b.until("main lock")
+	assert.Equal(t, []string{"printed: InterruptedException", "lock returns false", "main lock: done"}, said)
+	held.Release()
+	require.Len(t, c.Queue(), 1, "the queue: B's znode")
+	waiting := c.Start()
+	waiting.MustWait("B's znode stays, and the lock is free")
+}
+
+// The holder's znode has been deleted, and then, at the second lock(), its session is closed. unlock() returns as usual.
+func TestAListingsUnlockSaysNothingOfALoss(t *testing.T) {
+	z := needsPeers(t)
+	a := step4.Join(z, "A")
+	a.Acquire().Release() // makes the directory
+	l := newListing(z, t, "prints", a.Path)
+	require.Equal(t, []string{"lock returns true", "main lock: done"}, l.does("main lock"))
+	require.NoError(t, z.Observer().Delete(a.Path+"/"+a.Queue()[0], -1))
+	held := a.Acquire()
+	assert.Equal(t, []string{"main unlock: done"}, l.does("main unlock"), "A holds the lock")
+	held.Release()
+
+	require.Equal(t, []string{"lock returns true", "main lock: done"}, l.does("main lock"))
+	require.NoError(t, zktest.CloseSession(z.Servers()[0], l.Tap.Session()))
+	a.Acquire()
+	said := l.does("main unlock")
+	require.Len(t, said, 2)
+	assert.Regexp(t, "^printed: (CONNECTIONLOSS|SESSIONEXPIRED)$", said[0])
+	assert.Equal(t, "main unlock: done", said[1], "A holds the lock")
+}
+
+// Since ZooKeeper 3.6 a watch can stay.
+func TestAWatchCanStayInJava(t *testing.T) {
+	z := needsPeers(t)
+	makes(t, z, z.Root+"/lock")
+	l := newListing(z, t, "one field", z.Root+"/lock")
+	hears := "the watcher hears NodeDataChanged"
+	assert.Equal(t, []string{hears, hears, hears, "main stays: done"}, l.does("main stays"), "one watch, three changes")
+}
+
+// nileader says of the lock whose waiters watch the directory: the recipe that it links to is this lock.
+func TestWriteLockWatchesItsPredecessorInJava(t *testing.T) {
+	z := needsPeers(t)
+	path := z.Root + "/lock"
+	makes(t, z, path)
+	before := path + "/x-0-0000000000" // as the recipe names its znodes: x-session-number
+	makes(t, z, before)
+	l := newListing(z, t, "recipe", path)
+	mark := l.Tap.Mark()
+	assert.Equal(t, []string{"lock returns false", "main lock: done"}, l.does("main lock"))
+	assert.Equal(t, []string{before}, l.Tap.Watched(), "what it watches: not the directory")
+	looks := 0
+	for _, f := range l.Tap.Since(mark) {
+		if f.Kind == wiretap.Request && f.Op == wiretap.Exists && f.Path == before {
+			looks++
+		}
+	}
+	assert.Equal(t, 1, looks, "it watches by exists")
 }
 
 // Two ask whether the root is there, are told no, and make it: one of them fails.

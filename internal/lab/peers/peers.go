@@ -21,8 +21,8 @@ import (
 )
 
 // jars are the jars of Curator, by the names that Debian gives them.
-var jars = []string{"curator-recipes", "curator-framework", "curator-client", "zookeeper", "zookeeper-jute", "guava",
-	"slf4j-api", "slf4j-nop", "netty-all"}
+var jars = []string{"curator-recipes", "curator-framework", "curator-client", "zookeeper", "zookeeper-jute",
+	"zookeeper-recipes-lock", "guava", "slf4j-api", "slf4j-nop", "netty-all"}
 
 const python = "/usr/bin/python3" // Debian's own, because Debian's kazoo is installed for it
 
@@ -61,8 +61,9 @@ func missing(packages map[string]*exec.Cmd) error {
 type Peer struct{ *zktest.Process }
 
 // Curator starts n clients of the lock at path, each with a session of its own. By kind, the lock is
-// an InterProcessMutex, or the read or write side of an InterProcessReadWriteLock. Their turns check
-// the lock's Room.
+// an InterProcessMutex ("mutex"), the "read" or "write" side of an InterProcessReadWriteLock, an
+// InterProcessSemaphoreMutex ("semaphore"), or an InterProcessMultiLock ("multi") of two mutexes, at path and at
+// path-2. Their turns check the lock's Room.
 func Curator(z *zktest.Zoo, t zktest.T, servers, kind, path string, n int) Peer {
 	return begin(z, t, java("Curator.java", servers, path, kind, Room(path), strconv.Itoa(n)))
 }
@@ -127,7 +128,10 @@ func begin(z *zktest.Zoo, t zktest.T, cmd *exec.Cmd) Peer {
 // locks, checks the Room, and unlocks. A client of Curator has more commands:
 //
 //	try 100               tries for so many milliseconds to get the lock, which must not be free
+//	other 100             the same, through another lock object of the same path
+//	make /path            makes a mutex of a client that was never started, or prints why not
 //	wait                  begins to wait for the lock, in another thread
+//	interrupt             interrupts that thread, and prints the error of the call that waits
 //	close                 closes the client, and prints the error of the call that waits
 //	unwatch /path true    watches a znode and removes the watch, in the foreground (false: in the background)
 //

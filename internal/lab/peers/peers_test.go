@@ -16,6 +16,7 @@ import (
 	"zklock/internal/property"
 	"zklock/internal/steps"
 	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 	reentrant "zklock/step05_reentrant"
 )
@@ -294,6 +295,105 @@ func TestCuratorCallsAClosedClientALostConnection(t *testing.T) {
 	z.Await("Curator to watch our znode", func() bool { return watched(z, held.Znode()) })
 	theirs.Begin("close")
 	require.Contains(t, theirs.Line(), "java.io.IOException: Lost connection while trying to acquire lock")
+}
+
+// does lets a peer do some things, which all succeed.
+func does(t *testing.T, p Peer, commands ...string) {
+	t.Helper()
+	for _, command := range commands {
+		p.Begin("%s", command)
+		require.True(t, p.Done(), command)
+	}
+}
+
+// Re-entry into a mutex belongs to the lock object, and is counted. A semaphore mutex refuses it. A multi lock takes
+// two locks at once. The commands "other" and "try" fail if they get the lock.
+func TestWhoMayLockCuratorsLocksAgain(t *testing.T) {
+	z := needsPeers(t)
+	path := z.Root + "/mutex"
+	one := Curator(z, t, z.Servers()[0], "mutex", path, 1)
+	does(t, one, "lock", "lock", "other 100", "unlock", "other 100")
+	assert.Len(t, z.Names(path), 1, "the queue, after two acquires and one release")
+	does(t, one, "unlock")
+	assert.Empty(t, z.Names(path), "the queue, after the second release")
+
+	does(t, Curator(z, t, z.Servers()[0], "semaphore", z.Root+"/semaphore", 1), "lock", "try 100", "unlock")
+
+	path = z.Root + "/multi"
+	multi := Curator(z, t, z.Servers()[0], "multi", path, 1)
+	does(t, multi, "lock")
+	assert.Len(t, z.Names(path), 1, "the queue of the first lock")
+	assert.Len(t, z.Names(path+"-2"), 1, "the queue of the second lock")
+	does(t, multi, "unlock")
+	assert.Empty(t, append(z.Names(path), z.Names(path+"-2")...), "both queues, after the release")
+}
+
+// The session of Curator's holder ends, and step 5 gets the lock. Curator's holder locks again, and succeeds.
+func TestCuratorsHolderLocksAgainAfterALoss(t *testing.T) {
+	z := needsPeers(t)
+	ours := step5.Join(z, "step 5")
+	tap := wiretap.New()
+	theirs := Curator(z, t, relay(t, tap, z.Servers()[0]), "mutex", ours.Path, 1)
+	does(t, theirs, "lock")
+	require.NoError(t, zktest.CloseSession(z.Servers()[0], tap.Session()))
+	ours.Acquire()
+	does(t, theirs, "lock")
+	assert.Len(t, ours.Queue(), 1, "the queue: step 5's znode, whose client holds the lock")
+}
+
+func TestAnInterruptEndsCuratorsWait(t *testing.T) {
+	z := needsPeers(t)
+	ours := step5.Join(z, "step 5")
+	theirs := Curator(z, t, z.Servers()[0], "mutex", ours.Path, 1)
+	held := ours.Acquire()
+	does(t, theirs, "wait")
+	z.Await("Curator to watch our znode", func() bool { return watched(z, held.Znode()) })
+	theirs.Begin("interrupt")
+	assert.Equal(t, "java.lang.InterruptedException", theirs.Line(), "what Curator's acquire() throws")
+	assert.True(t, theirs.Done())
+	z.Await("Curator's znode to be deleted", func() bool { return len(ours.Queue()) == 1 })
+}
+
+// The client was never started, so it has asked no server.
+func TestCuratorsConstructorChecksTheTextOfThePath(t *testing.T) {
+	z := needsPeers(t)
+	theirs := Curator(z, t, z.Servers()[0], "mutex", z.Root+"/lock", 1)
+	theirs.Begin("make /not/there")
+	assert.Equal(t, "make /not/there: done", theirs.Line())
+	theirs.Begin("make /not//there")
+	assert.Contains(t, theirs.Line(), "java.lang.IllegalArgumentException: Invalid path string")
+}
+
+// Curator creates the lock's directory as a container: the server deletes it when it has had children, and is empty.
+// This server looks ten times a second, and not once a minute.
+func TestCuratorCreatesAContainer(t *testing.T) {
+	needsPeers(t)
+	t.Setenv("JAVA_TOOL_OPTIONS", "-Dznode.container.checkIntervalMs=100")
+	server, err := zkserver.StartEnsemble(t.Context(), 1)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, server.Stop()) })
+	z := zktest.NewOn(t, server.Server)
+	path := z.Root + "/lock"
+	does(t, Curator(z, t, server.Addr, "mutex", path, 1), "lock", "unlock")
+	z.Await("the server to delete the directory", func() bool {
+		_, isThere := z.Owner(path)
+		return !isThere
+	})
+	_, isThere := z.Owner(z.Root)
+	assert.True(t, isThere, "the directory above, which is no container")
+}
+
+// The reply to Curator's create is lost.
+func TestCuratorFindsItsZnodeAfterALostReply(t *testing.T) {
+	z := needsPeers(t)
+	path, tap := z.Root+"/lock", wiretap.New()
+	theirs := Curator(z, t, relay(t, tap, z.Servers()[0]), "mutex", path, 1)
+	does(t, theirs, "lock", "unlock") // makes the directory; and what Curator asks at its start is answered
+	const create2 = wiretap.Op(15)    // what Curator sends
+	lost := tap.LoseReply(create2, 1)
+	does(t, theirs, "lock")
+	assert.True(t, lost.IsSprung(), "the reply was lost")
+	assert.Len(t, z.Names(path), 1, "the queue: Curator has made one znode")
 }
 
 // One holds, and the other, of the other language, waits or shares: both ways.
