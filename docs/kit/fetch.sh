@@ -14,19 +14,21 @@ tuna=https://mirrors.tuna.tsinghua.edu.cn by_hand= compare=
 sum() { # FILE BITS: its SHA-256 or SHA-512, on Linux and on macOS
 	{ sha$2sum "$1" 2>/dev/null || shasum -a $2 "$1"; } | cut -d ' ' -f 1
 }
-get() { # NAME BITS ADDRESS OTHER: the other address is for a hand, and was not tried
-	if ! test -s "$1"; then
+get() { # NAME BITS ADDRESS OTHER: it tries the other as well, if that is an address
+	for from in "$3" "$4"; do
+		if test -s "$1" || [[ $from != https:* ]]; then continue; fi
 		echo "$1 …"
 		# It gives up at less than 10 KB in each second of a minute: at that pace an archive takes hours.
-		if ! curl -fL --progress-bar --connect-timeout 20 --speed-limit 10000 --speed-time 60 --retry 1 -o unfinished "$3"; then
-			by_hand+="$1: $3, or $4"$'\n'
-			return
-		fi
+		curl -fL --progress-bar --connect-timeout 20 --speed-limit 10000 --speed-time 60 --retry 1 -o unfinished "$from" || continue
 		if [[ $known == *"  $1"* && $known != *$'\n'"$(sum unfinished $2)  $1"* ]]; then
-			by_hand+="$1: $3 has sent another file; try $4"$'\n'
-			return
+			echo "$from has sent another file. 校验和不对，不是这个文件。"
+		else
+			mv unfinished "$1"
 		fi
-		mv unfinished "$1"
+	done
+	if ! test -s "$1"; then
+		by_hand+="$1: $3, or $4"$'\n'
+		return
 	fi
 	it="$(sum "$1" $2)  $1"
 	[[ $known == *$'\n'"$it"* ]] || compare+=$it$'\n'
@@ -42,7 +44,9 @@ for system in linux-amd64 linux-arm64 darwin-amd64 darwin-arm64; do
 done
 rm -f unfinished
 if test -n "$compare"; then
-	printf '%s\n' "" "Compare with the sums beside the downloads. 请与下载页上的校验和对照：" "$compare"
+	printf '%s\n' "" "Compare with the sums on the pages of the downloads. 请与下载页上的校验和对照：" \
+		"https://adoptium.net/temurin/releases/?version=$java&package=jre" \
+		"https://golang.google.cn/dl/" "https://zookeeper.apache.org/releases.html" "" "$compare"
 fi
 if test -n "$by_hand"; then
 	printf '%s\n' "" "Fetch by hand, by these names, and run this again. 请自己下载，用下面的名字，再运行一次：" "$by_hand"

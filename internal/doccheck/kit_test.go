@@ -2,6 +2,8 @@ package doccheck
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"crypto/sha512"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -82,12 +84,28 @@ func TestFetchGivesUpADownloadThatStalls(t *testing.T) {
 	assert.Contains(t, said, "\nzookeeper.tar.gz: https://archive.apache.org/")
 }
 
+// When the first site of Go is out of reach, or sends another file, fetch.sh gets Go from the second.
+func TestFetchTriesTheSecondSiteOfGo(t *testing.T) {
+	var sums strings.Builder
+	for _, system := range []string{"linux-amd64", "linux-arm64", "darwin-amd64", "darwin-arm64"} {
+		fmt.Fprintf(&sums, "%x  go-%s.tar.gz\n", sha256.Sum256([]byte("whole\n")), system)
+	}
+	for _, first := range []string{"exit 1", "echo another >$2"} {
+		kit, said, err := fetches(t, sums.String(), "[[ $3 == https://golang* ]] || { echo whole >$2; exit; }\n"+first)
+		require.NoError(t, err, "%s", said)
+		files, err := filepath.Glob(filepath.Join(kit, "go-*.tar.gz"))
+		require.NoError(t, err)
+		assert.Len(t, files, 4, said)
+		assert.Contains(t, said, "/temurin/releases/?version=17&package=jre\n", "where the sums of the others are")
+	}
+}
+
 // An archive whose sum fetch.sh knows is kept if it has that sum; the sums of the others are printed, to be compared by
 // hand.
 func TestFetchComparesTheSumsThatItKnows(t *testing.T) {
-	const empty = "cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e"
-	for sum, isKept := range map[string]bool{empty: true, strings.Repeat("0", 128): false} {
-		kit, said, err := fetches(t, sum+"  zookeeper.tar.gz\n", "[[ $3 == *zookeeper* ]] && : >$2 || echo $3 >$2")
+	whole := fmt.Sprintf("%x", sha512.Sum512([]byte("whole\n")))
+	for sum, isKept := range map[string]bool{whole: true, strings.Repeat("0", 128): false} {
+		kit, said, err := fetches(t, sum+"  zookeeper.tar.gz\n", "[[ $3 == *zookeeper* ]] && echo whole >$2 || echo $3 >$2")
 		_, missing := os.Stat(filepath.Join(kit, "zookeeper.tar.gz"))
 		assert.Equal(t, isKept, missing == nil, said)
 		assert.Equal(t, isKept, err == nil, said)
