@@ -26,9 +26,9 @@ echo "Building. 'go: downloading' reads from the kit, not from a network."
 echo "正在编译。出现 go: downloading 也不联网，是从 kit 里读的。"
 go build -o out/bin/ ./internal/cmd/exercise ./internal/cmd/zk
 go -C internal/lab build -o ../../out/bin/ ./cmd/play
-echo "Testing: up to two minutes, on a slow laptop longer; a dot every five seconds."
-echo "正在测试：最多两分钟，慢的机器更久；每五秒打印一个点。"
-while sleep 5 >/dev/null 2>&1; do printf .; done &
+echo "Testing: up to two minutes, on a slow laptop longer; a dot every ten seconds."
+echo "正在测试：最多两分钟，慢的机器更久；每十秒打印一个点。"
+while sleep 10 >/dev/null 2>&1; do echo .; done &
 dots=$!
 disown # or bash says that it was terminated
 trap "kill $dots" EXIT
