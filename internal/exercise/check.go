@@ -354,7 +354,7 @@ func (a ordersAnswer) words(e Exercise) (holds bool, says lang.Text) {
 
 // chapter returns the page to read about a question of the check.
 func (e Exercise) chapter(question string) lang.Text {
-	page := "docs/workshop"
+	page := "docs/next"
 	switch {
 	case e.isInPartB(question):
 		page = filepath.Join(e.Home, "holder")
