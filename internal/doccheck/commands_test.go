@@ -124,6 +124,9 @@ func (r repository) lacksOfGo(words []string) string {
 }
 
 func lacksOfDiff(words []string) string {
+	if slices.ContainsFunc(words, filepath.IsAbs) {
+		return "" // on a stick
+	}
 	for _, word := range words {
 		if !strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "yours/") && !exists(word) {
 			return "there is no " + word
