@@ -1456,7 +1456,7 @@ func TestTheHuntForTheLostMessageInABrowser(t *testing.T) {
 	}
 	const isOpen, isLost = "not found yet", "out of reach from here"
 	assert.Equal(t, []string{isOpen, isOpen}, cards())
-	b.Says("#asks b", "A client holds the lock: after which lost message does the other get it here, and wait forever with the recipe, on the right?")
+	b.Says("#asks b", "Which lost message then leaves the other waiting forever with the recipe, on the right, but not here?")
 	b.Says("#goals b", "Goes on here; the recipe waits forever")
 
 	// Of a message that is lost before anybody holds the lock, it is said that this is too early.

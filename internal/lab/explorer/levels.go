@@ -87,10 +87,11 @@ var hunts = []Level{
 	{
 		Key: locks.PartA, Title: text("the half repaired lock", "修了一半的锁"), Coins: 1, Beside: "4", Other: recipe,
 		Asks: text("This is the recipe, half repaired: a client whose message was lost asks again. "+
-			"A client holds the lock: after which lost message does the other get it here, "+
-			"and wait forever with the recipe, on the right?",
+			"A client holds the lock. "+
+			"Which lost message then leaves the other waiting forever with the recipe, on the right, but not here?",
 			"这是修了一半的官方做法：消息丢了，客户端会再问一次。"+
-				"一个客户端正持有锁：丢掉哪条消息以后，另一个在这里拿得到锁，换成旁边的官方做法却永远等下去？"),
+				"一个客户端正持有锁。"+
+				"接下来丢掉哪条消息，另一个客户端会在旁边的官方做法里永远等下去，在这里却不会？"),
 		Repairs: []Repair{{
 			Says: text("{X}'s delete was lost, so {X} deleted again, until the server answered. "+
 				"The recipe, on the right, deletes once: its znode stays, and the other client waits for it.",
