@@ -1181,7 +1181,7 @@ func TestTheBoardBelowOnAPhoneInABrowser(t *testing.T) {
 	b.Until(`late < 0`)
 	b.Says("#says p", "A: delete 0: request lost. A asks again.")
 	b.Says("#says button", "The recipe, below, is broken now: A got an error; B waits forever ↓")
-	b.Says("#goals .goal small", "the recipe is broken: now finish here")
+	b.Says("#goals .goal small", "now finish here")
 	b.Until(`document.querySelector("#says button").getBoundingClientRect().bottom <= innerHeight`)
 	b.Do(chromedp.Click(chromedp.CSS("#says button")))
 	b.Until(`(({ top, bottom }) => top >= 0 && bottom <= innerHeight)(at("second").getBoundingClientRect())`)
@@ -1217,6 +1217,10 @@ func TestNothingPushesTheBoardInABrowser(t *testing.T) {
 				}).map((e) => e.textContent)`)
 			assert.Empty(t, small, "%s: less than 12 pixels", l.Key)
 		}
+		browser.Evaluate[any](b, fmt.Sprintf(`void enter(%q)`, locks.PartA))
+		press(b, "go-0", "go-0", "go-1", "go-1", "go-1", "go-0", "turn-0", "go-0-lose-request")
+		b.Until(`late < 0 && /now finish here|在这里走完/.test(document.querySelector(".goal small").textContent)`)
+		assert.Equal(t, before, top(), "the board, when the recipe beside it breaks")
 	}
 }
 

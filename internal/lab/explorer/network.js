@@ -731,7 +731,7 @@ function showGoals(two, lost, isKnown) {
     small.textContent = n ? (isShort ? say(`${n}; fewest ${few}`, `${n} 次，最少 ${few}`) : say(`you: ${n}; fewest: ${few}`, `你：${n} 次；最少：${few} 次`)) + (n === few ? " ★" : "")
       : lost.includes(goal) ? isShort ? say("out of reach", "到不了") : say("out of reach from here", "从这里到不了")
       : cannot ? say("cannot happen ✓", "不会发生 ✓")
-      : goal.mends && !isOver && two.end?.wrong.includes(goal.kind) ? say(`${level.other.en} is broken: now finish here`, `${level.other.zh}已出错：在这里走完`)
+      : goal.mends && !isOver && two.end?.wrong.includes(goal.kind) ? say("now finish here", "在这里走完")
       : few ? isShort ? say(`fewest ${few}`, `最少 ${few} 次`) : say(`the fewest: ${choicesIn(few)}`, `最少：${choicesIn(few)}`)
       : say("not found yet", "还没找到");
     card.append(b, small);
