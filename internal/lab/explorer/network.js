@@ -955,7 +955,7 @@ at("every").onclick = () => {
 };
 at("link").onclick = async () => {
   try { await navigator.clipboard.writeText(location.href); } catch { /* the address has it */ }
-  at("link").textContent = say("Copied: send it", "已复制：发给别人吧");
+  at("link").textContent = say("Copied", "已复制");
 };
 at("give").ontoggle = () => {
   if (!at("give").open) return isBusy || show();
