@@ -847,7 +847,7 @@ function task(t, i, done, seen) {
   if (!done && t.do && isDoing()) li.append(make("p", { className: "run" }, say("Wait: the clients are at work …", "请等待：客户端正在运行 ……")));
   if (!done && isDragging() && hasGuessed() && seenPauses.size) li.append(change());
   if (!done && t.do && !isDoing()) li.append(Object.assign(button({ do: t.or ? chosenWay : t.do, client: String(t.client) },
-    t.or ? say(`Let ${clientName(t.client)} ask`, `让${clientName(t.client)}请求加锁`) : clientAction(t.client, t.do)), { className: hasGuessed() ? "next" : "", disabled: !hasGuessed() }));
+    t.or ? say(`Let ${clientName(t.client)} ask`, `让${clientName(t.client)} 请求加锁`) : clientAction(t.client, t.do)), { className: hasGuessed() ? "next" : "", disabled: !hasGuessed() }));
   const isSame = seen.every((s) => s.en === seen[0].en), steps = live().map((b) => b.is.step);
   for (const [at, s] of (isSame ? seen.slice(0, 1) : seen).entries()) {
     const whose = isSame ? [] : [make("b", {}, say(`Step ${steps[at]}: `, `第 ${steps[at]} 步：`))];
