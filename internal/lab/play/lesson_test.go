@@ -54,7 +54,7 @@ func (w *window) pressNext() {
 func (w *window) stepsPastThePolls(atTheEnd int) {
 	w.Helper()
 	now := w.requests()
-	w.Says("#board0 .tally .task dt", "until the task was done:")
+	w.Says("#board0 .tally .task dt", "from the press to the result:")
 	var told []string
 	for range 40 {
 		w.press("#earlier")
@@ -94,7 +94,7 @@ func (w *window) deletesByHand() {
 	w.done(3)
 	browser.Evaluate[any](w.Browser, `delete boards[0].stage.text`)
 	w.Contains("#lesson", "was the first to create the znode again, and holds the lock.")
-	w.Says("#board0 .tally .task dt", "until the task was done:") // the clients poll on
+	w.Says("#board0 .tally .task dt", "from the press to the result:") // the clients poll on
 	believe := func() []int {
 		return browser.Evaluate[[]int](w.Browser, `[0, 1, 2, 3].filter((i) => boards[0].state(i) === "holds")`)
 	}

@@ -293,7 +293,7 @@ class Board {
     const last = waits ? course.counts[this.i] : null;
     const isPast = past.at !== null && stage.story.past;
     const counters = isPast ? this.counted() : last?.since === is.counters.since ? last : is.counters; // what the result says, although clients still poll
-    const since = counters === last ? say("until the task was done:", "到任务完成为止：") : say("since the last task:", "自上个任务以来：");
+    const since = counters === last ? say("from the press to the result:", "从按下到出结果：") : say("since the last task:", "自上个任务以来：");
     set(root.querySelector(".task dt"), since);
     for (const name of ["notifications", "requests", "writes", "bytes"]) set(root.querySelector(`[data-count=${name}]`), counters[name].toLocaleString("en"));
     set(root.querySelector("[data-count=action]"), counters.action ? actionName(counters.action) : "–");
