@@ -1114,7 +1114,7 @@ func TestThePauseIsDraggedInABrowser(t *testing.T) {
 	w.Contains("#board1 .banners", "The store has refused the late write of client 0")
 	w.Contains("#lesson .guesses label:nth-of-type(1)", "✓")
 	w.Contains("#lesson .guesses label:nth-of-type(2)", "✗ recorded for 8 s: refused")
-	w.Contains("#lesson .change", "in which step does the answer change, and between which two pauses?")
+	w.Contains("#lesson .change", "Drag on: in which step does the answer change?")
 	assert.Equal(t, [][]string{{"1 accepted", "0 late"}, {"1 accepted", "0 refused"}}, strips("writes"))
 	assert.Equal(t, [][]string{{"none", "none"}, {"9", "6"}}, strips("tokens.map((token) => token.words)"))
 	bounces := browser.Evaluate[[][]int](w.Browser, `boards.map((b) => b.strip.bounces)`)
@@ -1153,7 +1153,7 @@ func TestThePauseIsDraggedInABrowser(t *testing.T) {
 	})()`)
 	w.Contains("#seconds", "2 s")
 	w.Contains("#lesson .guesses label:nth-of-type(2)", "recorded for 2 s: accepted")
-	w.Contains("#lesson .change", "between which two pauses?") // 4 s and 5 s are not both seen yet
+	w.Contains("#lesson .change", "Drag on:") // 4 s and 5 s are not both seen yet
 	browser.Evaluate[any](w.Browser, `drags(5); null`)
 	w.Contains("#lesson .guesses label:nth-of-type(2)", "recorded for 5 s: refused")
 	browser.Evaluate[any](w.Browser, `drags(2); null`)

@@ -1269,13 +1269,13 @@ const answers = (i) => [make("span", {}, mark(isRightFor(i)), guessedAt === paus
 // isLate reports whether the write comes too late after a pause of so many seconds.
 const isLate = (seconds) => recordedPause(seconds).every(({ writes }) => writes.at(-1).late);
 
-// change asks where an answer changes: in step 5 alone. It says so once the answers right before and after it have been shown.
+// change asks in which step an answer changes: in step 5 alone. It says so, and where, once the answers right before and after it have been shown.
 function change() {
   let last = Number($("until").min); // the longest pause that is in time
   while (!isLate(last + 1)) last++;
   const isFound = seenPauses.has(last) && seenPauses.has(last + 1);
   return make("p", { className: "change" }, isFound ? say(`✓ In step 5, between ${last} and ${last + 1} s: there the session ends. Step 4 accepts every write.`, `✓ 第 5 步的答案在 ${last} 秒和 ${last + 1} 秒之间改变：会话在那时结束。第 4 步总是接受。`)
-    : say("Drag on: in which step does the answer change, and between which two pauses?", "继续拖动：哪一步的答案会变？在哪两个停顿之间变？"));
+    : say("Drag on: in which step does the answer change?", "继续拖动：哪一步的答案会变？"));
 }
 
 // goes shows the next recorded frame, or the one before.
