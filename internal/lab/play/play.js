@@ -1400,7 +1400,8 @@ function press(b) {
   if (what === "moment") return decides(b.dataset.moment);
   if (what === "instead") {
     isInstead = !isInstead;
-    return soon();
+    render();
+    return [...document.querySelectorAll("#finale input, #herd-figure [data-column], #lesson [data-do=instead]")].find((e) => e.checkVisibility())?.focus({ preventScroll: true });
   }
   if (what === "lessons") return start(!choosing || !live().length);
   if (what === "lesson") awaited = Number(n);

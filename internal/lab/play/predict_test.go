@@ -48,6 +48,7 @@ func TestAGuessInABrowser(t *testing.T) {
 	// measured now.
 	w.press("[data-do=instead]")
 	w.Until(`figure !== null && $("herd").checkVisibility() && !$("stages").checkVisibility()`)
+	w.Until(`document.activeElement.dataset.column === "1"`) // the keyboard begins with the guess
 	isBarred := `document.querySelector(".herd-reveal").disabled`
 	assert.True(t, browser.Evaluate[bool](w.Browser, isBarred), "before the guess")
 	assert.NotContains(t, w.Text("#herd"), "19,", "the answer, before the guess")

@@ -263,6 +263,7 @@ func TestTheSixStepsAreComparedInABrowser(t *testing.T) {
 	w.hidesNothing("lesson 6, at its end")
 	w.press("#lesson li.now button.next")
 	w.Until(`$("finale").checkVisibility() && !$("stages").checkVisibility() && !$("strips").checkVisibility()`)
+	w.Until(`document.activeElement.dataset.mark === "0"`) // the keyboard begins with the guess
 	w.hidesNothing("the six steps, before the guess")
 	assert.NotContains(t, w.Text("#finale"), "requests", "what was measured, before the guess")
 	assert.True(t, browser.Evaluate[bool](w.Browser, `$("sums").disabled`), "before the guess")
