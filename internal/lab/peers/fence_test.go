@@ -27,7 +27,7 @@ import (
 	reentrant "zklock/step05_reentrant"
 )
 
-// The page's statements, in their order.
+// The statements of docs/limits.md and docs/cases.md, in their order.
 const (
 	writeOfAVersion = iota
 	writeWithAToken
@@ -48,13 +48,16 @@ type store struct {
 
 func newStore(t *testing.T, z *zktest.Zoo) *store {
 	t.Helper()
-	page, err := os.ReadFile("../../../docs/limits.md")
+	limits, err := os.ReadFile("../../../docs/limits.md")
 	require.NoError(t, err)
+	cases, err := os.ReadFile("../../../docs/cases.md")
+	require.NoError(t, err)
+	page := append(limits, cases...)
 	db := &store{t: t, ctx: z.Ctx, file: filepath.Join(t.TempDir(), "store.db")}
 	for _, block := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		db.statements = append(db.statements, block[1])
 	}
-	require.Len(t, db.statements, 6, "statements on the page")
+	require.Len(t, db.statements, 6, "statements on the pages")
 	column := regexp.MustCompile("`(token BIGINT .*?)`").FindSubmatch(page)
 	require.NotNil(t, column, "the token's column on the page")
 	db.run(fmt.Sprintf(`CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT, shipper TEXT);
