@@ -220,7 +220,8 @@ func TestTheNextNumberCanBeTaken(t *testing.T) {
 		assert.ErrorIs(t, err, zk.ErrNodeExists)
 	}
 	create(t, c, dir+"/another name", 0)
-	assert.Equal(t, 2, suffix(t, create(t, c, dir+"/lock-", zk.FlagEphemeralSequential)), "the number after another create")
+	next := create(t, c, dir+"/lock-", zk.FlagEphemeralSequential)
+	assert.Equal(t, 2, suffix(t, next), "the number after another create")
 }
 
 // A list has all children, also those without a number, and not in the order in which they were created.

@@ -20,11 +20,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+const archives = 9 // that fetch.sh gets: ZooKeeper, and Go and a JRE for four systems
+
 var knownSum = regexp.MustCompile(`(?m)^[0-9a-f]{64,128}  .*\n`)
 
-// fetches runs fetch.sh in a folder of its own. There it replaces each sum that fetch.sh knows by sum, and the minute for
-// which a download may stall by a second. curl is what curl does, in the shell: $2 is the file that it should write, and
-// $3 the address; options are those of the real curl.
+// fetches runs fetch.sh in a folder of its own. There it replaces each sum that fetch.sh knows by sum, and the minute
+// for which a download may stall by a second. curl is what curl does, in the shell: $2 is the file that it should write,
+// and $3 the address; options are those of the real curl.
 func fetches(t *testing.T, sum, curl string) (kit, said string, err error) {
 	t.Helper()
 	kit, bin := t.TempDir(), t.TempDir()
@@ -49,7 +51,7 @@ func TestFetchNamesWhatItCannotFetch(t *testing.T) {
 	require.Error(t, err, "eight archives are missing")
 	files, err := filepath.Glob(filepath.Join(kit, "*.tar.gz"))
 	require.NoError(t, err)
-	assert.Len(t, files, 9-8)
+	assert.Len(t, files, archives-8)
 	for name, other := range map[string]string{
 		"jre-linux-amd64.tar.gz": "/Adoptium/17/jre/x64/linux/", "jre-darwin-arm64.tar.gz": "/Adoptium/17/jre/aarch64/mac/",
 		"go-linux-arm64.tar.gz": `/golang/go1\..*\.linux-arm64\.tar\.gz`,
@@ -80,7 +82,7 @@ func TestFetchGivesUpADownloadThatStalls(t *testing.T) {
 	require.Error(t, err, "an archive is missing")
 	files, err := filepath.Glob(filepath.Join(kit, "*.tar.gz"))
 	require.NoError(t, err)
-	assert.Len(t, files, 9-1)
+	assert.Len(t, files, archives-1)
 	assert.Contains(t, said, "\nzookeeper.tar.gz: https://archive.apache.org/")
 }
 

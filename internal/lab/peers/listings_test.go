@@ -27,6 +27,17 @@ func newListing(z *zktest.Zoo, t *testing.T, kind, directory string) listing {
 	return listing{begin(z, t, java("Listings.java", relay(t, tap, z.Servers()[0]), directory, kind)), tap}
 }
 
+// withoutItsRoot starts a listing in a directory that is missing: its constructor prints that, and returns.
+func withoutItsRoot(z *zktest.Zoo, t *testing.T, kind, directory, printed string) listing {
+	t.Helper()
+	tap := wiretap.New()
+	cmd := java("Listings.java", relay(t, tap, z.Servers()[0]), directory, kind)
+	l := listing{Peer{z.Command(cmd)}, tap}
+	require.Equal(t, printed, l.Line())
+	require.Equal(t, "ready", l.Line(), "the constructor has returned")
+	return l
+}
+
 // does tells a thread to do something, and returns the lines that are said until it is done.
 func (l listing) does(command string) (said []string) {
 	l.Tell(command)
@@ -194,22 +205,14 @@ func TestAListingClosesItsSession(t *testing.T) {
 // The directory is missing: the constructor prints it, and lock() fails at a path that is null.
 func TestAListingWithoutItsRoot(t *testing.T) {
 	z := needsPeers(t)
-	tap := wiretap.New()
-	cmd := java("Listings.java", relay(t, tap, z.Servers()[0]), z.Root+"/missing", "one znode")
-	l := listing{Peer{z.Command(cmd)}, tap}
-	require.Equal(t, "the constructor prints NONODE", l.Line())
-	require.Equal(t, "ready", l.Line(), "the constructor has returned")
+	l := withoutItsRoot(z, t, "one znode", z.Root+"/missing", "the constructor prints NONODE")
 	assert.Equal(t, []string{"first lock: NullPointerException"}, l.does("first lock"), "its znode is null")
 }
 
 // The constructor prints that it could not create the root, and returns. Then lock() finds nobody to wait for.
 func TestAListingThatPrintsItsExceptions(t *testing.T) {
 	z := needsPeers(t)
-	tap := wiretap.New()
-	cmd := java("Listings.java", relay(t, tap, z.Servers()[0]), z.Root+"/missing/root", "prints")
-	l := listing{Peer{z.Command(cmd)}, tap}
-	require.Equal(t, "printed: NONODE", l.Line())
-	require.Equal(t, "ready", l.Line(), "the constructor has returned")
+	l := withoutItsRoot(z, t, "prints", z.Root+"/missing/root", "printed: NONODE")
 	for _, thread := range []string{"first", "second"} {
 		assert.Equal(t, []string{"printed: NONODE", "lock returns true", thread + " lock: done"}, l.does(thread+" lock"))
 	}
