@@ -245,7 +245,7 @@ func (b *side) all(do string) error {
 	whom := slices.DeleteFunc(slices.Clone(b.clients), func(c *client) bool {
 		isForAll := do == "lock" || do == "unlock"
 		hasNoHold := do == "unlock" && !c.IsInside()
-		return c.Process != stage.Running || !isForAll || hasNoHold || c.isLate(do) || c.may(do) != nil
+		return c.Process != stage.Running || !isForAll || hasNoHold || c.asksLater(do) || c.may(do) != nil
 	})
 	if len(whom) == 0 {
 		return errors.New("there is no client that can do that now")
@@ -261,10 +261,11 @@ func (b *side) all(do string) error {
 	return nil
 }
 
-// isLate reports whether a client does not ask for the lock with the others: a later task of the lesson lets it ask.
-func (c *client) isLate(do string) bool {
-	course := c.course
-	return do == "lock" && course.Lesson > 0 && course.Done == 0 && slices.Contains(lessons[course.Lesson-1].late, c.Number)
+// asksLater reports whether a client does not ask for the lock with the others in the first task of the lesson: a later
+// task lets it ask.
+func (c *client) asksLater(do string) bool {
+	isFirstTask := c.course.Lesson > 0 && c.course.Done == 0
+	return do == "lock" && isFirstTask && slices.Contains(lessons[c.course.Lesson-1].askLater, c.Number)
 }
 
 // tooLong is the longest time for which the next client waits until the one before it has joined the

@@ -28,7 +28,7 @@ type lesson struct {
 
 	Readers []int `json:"readers"` // the clients that only read, where the lock has readers; null: no lesson about that
 
-	late []int // the clients that do not ask for the lock with the others: a later task lets them ask
+	askLater []int // the clients that do not ask for the lock with the others: a later task lets them ask
 
 	left, right string
 	clients     int
@@ -395,15 +395,15 @@ var lessons = []lesson{
 				"Step 5, on the left, does not learn what a client wants. Step 6 does.",
 			"客户端 0、1、2 要读，客户端 3 要写，客户端 4、5 要读。"+
 				"左边是第 5 步：客户端要读还是要写，锁并不知道。右边是第 6 步：锁知道。"),
-		left:    "5",
-		right:   "6",
-		clients: 6,
-		Readers: []int{0, 1, 2, 4, 5},
-		late:    []int{5},
-		scene:   slices.Repeat([]string{"idle"}, 6),
-		pace:    slow,
-		Calm:    true,
-		Timed:   true,
+		left:     "5",
+		right:    "6",
+		clients:  6,
+		Readers:  []int{0, 1, 2, 4, 5},
+		askLater: []int{5},
+		scene:    slices.Repeat([]string{"idle"}, 6),
+		pace:     slow,
+		Calm:     true,
+		Timed:    true,
 		Guesses: []guess{{
 			Text: text("Your guess: how many of them hold the lock at the same time?",
 				"你猜：其中有几个同时持有锁？"),

@@ -176,8 +176,12 @@ class Board {
 
   // drawn returns a recorded story as far as the drawing is. It may be LAG behind.
   drawn(story) {
-    const now = performance.now(), next = (i) => Math.min(...this.changes.filter(({ at, client }) => at > now && client === i).map(({ told }) => told));
-    const ends = story.clients.map((_, i) => Math.max(0, next(i) - story.start - 1)); // how it begins is drawn
+    const now = performance.now();
+    const ends = story.clients.map((_, i) => {
+      const toCome = this.changes.filter(({ at, client }) => at > now && client === i);
+      const next = Math.min(...toCome.map(({ told }) => told)) - story.start;
+      return Math.max(0, next - 1); // how it begins is drawn
+    });
     return upTo(story, (client) => ends[client]);
   }
 
@@ -697,7 +701,11 @@ function strayed() {
 // isOutOfReach reports whether a board does not allow what the task asks for.
 function isOutOfReach() {
   const { do: what, client } = toDo() ?? {};
-  const can = (b) => b.is.rows[client]?.can.includes(b.is.rows[client].reads || what !== "read" ? what : "lock"); // where a lock has no readers
+  const can = (b) => {
+    const row = b.is.rows[client];
+    const hasNoReaders = what === "read" && !row?.reads; // there a reader asks like any other
+    return row?.can.includes(hasNoReaders ? "lock" : what);
+  };
   return what !== undefined && what !== "" && client >= 0 && !isDoing() && !live().every(can);
 }
 
@@ -1219,7 +1227,8 @@ function plays(seconds) {
 function upTo(story, end) {
   const clients = story.clients.map((c, i) => ({ ...c, states: c.states.filter((s) => s.at <= end(i)) }));
   const nodes = story.nodes.filter((n) => n.from <= end(n.owner)).map((n) => ({ ...n, to: n.to <= end(n.owner) ? n.to : -1 }));
-  return { ...story, clients, nodes, frames: story.frames.filter((f) => f.from <= end(f.client)), writes: story.writes.filter((w) => w.from <= end(w.client)) };
+  const begun = (x) => x.from <= end(x.client);
+  return { ...story, clients, nodes, frames: story.frames.filter(begun), writes: story.writes.filter(begun) };
 }
 
 // drawPauses draws the recorded runs of the chosen pause, on the boards and below them.
