@@ -226,3 +226,39 @@ func TestReadySaysWhatToTypeWhenATestFails(t *testing.T) {
 	assert.NoError(t, err, "%s", said)
 	assert.Contains(t, said, "Ready.")
 }
+
+// hunts runs hunt.sh with these numbers. command is what go does there, in the shell.
+func hunts(t *testing.T, command string, numbers ...string) (said string, err error) {
+	t.Helper()
+	bin := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "go"), []byte("#!/bin/bash\n"+command+"\n"), 0o700))
+	hunt := exec.CommandContext(t.Context(), "bash", append([]string{filepath.Join(root, "docs/kit/hunt.sh")}, numbers...)...)
+	hunt.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	text, err := hunt.CombinedOutput()
+	return string(text), err
+}
+
+// Of each test hunt.sh prints what was seen, and the name with PASS or FAIL. It fails if a test does, and says so if a
+// mistake has no test.
+func TestTheHuntPrintsWhatWasSeen(t *testing.T) {
+	said, err := hunts(t, `echo '=== RUN   TestW1Persistent
+=== RUN   TestW1Persistent/W1:_a_crash
+    property.go:235: as expected, W1 lacks "a crash": its znode still exists
+--- PASS: TestW1Persistent (0.00s)
+    --- PASS: TestW1Persistent/W1:_a_crash (9.67s)
+PASS
+ok  	zklock/step02_sequential_spin	10.174s
+testing: warning: no tests to run
+PASS
+ok  	zklock/step03_children_watch	0.012s [no tests to run]'`, "1")
+	require.NoError(t, err, "%s", said)
+	assert.Equal(t, "W1 lacks \"a crash\": its znode still exists\nPASS TestW1Persistent\n", said)
+
+	said, err = hunts(t, "echo '    wrong_test.go:9: B waits'; echo '--- FAIL: TestW8Trusts (1.00s)'; exit 1", "8")
+	require.Error(t, err)
+	assert.Equal(t, "B waits\nFAIL TestW8Trusts\n", said)
+
+	said, err = hunts(t, "echo all is well", "8", "99")
+	require.Error(t, err)
+	assert.Regexp(t, "^There is no W99: .*\n$", said)
+}
