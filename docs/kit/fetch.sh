@@ -1,5 +1,6 @@
 # Fetches the nine archives of the kit into this folder, by the names that ready.sh wants: bash kit/fetch.sh
-# Those that are there stay. What it could not fetch it lists at the end, and the sums that it does not know.
+# Those that are there stay, and of a part it fetches the rest. What it could not fetch it lists at the end, and the
+# sums that it does not know.
 set -eu
 cd "$(dirname "$0")"
 go=1.25.0 java=17 zookeeper=3.9.3
@@ -18,12 +19,17 @@ get() { # NAME BITS ADDRESS OTHER: it tries the other as well, if that is an add
 	for from in "$3" "$4"; do
 		if test -s "$1" || [[ $from != https:* ]]; then continue; fi
 		echo "$1 …"
-		# It gives up at less than 10 KB in each second of a minute: at that pace an archive takes hours.
-		curl -fL --progress-bar --connect-timeout 20 --speed-limit 10000 --speed-time 60 --retry 1 -o unfinished "$from" || continue
-		if [[ $known == *"  $1"* && $known != *$'\n'"$(sum unfinished $2)  $1"* ]]; then
+		# It gives up at less than 10 KB in each second of a minute: at that pace an archive takes hours. What has arrived
+		# stays, and the next try goes on behind it.
+		curl -fL --progress-bar --connect-timeout 20 --speed-limit 10000 --speed-time 60 --retry 1 -C - -o "$1.part" "$from" || {
+			test $? != 33 || rm -f "$1.part" # this site sends only whole files
+			continue
+		}
+		if [[ $known == *"  $1"* && $known != *$'\n'"$(sum "$1.part" $2)  $1"* ]]; then
 			echo "$from has sent another file. 校验和不对，不是这个文件。"
+			rm "$1.part"
 		else
-			mv unfinished "$1"
+			mv "$1.part" "$1"
 		fi
 	done
 	if ! test -s "$1"; then
@@ -42,7 +48,6 @@ for system in linux-amd64 linux-arm64 darwin-amd64 darwin-arm64; do
 	get jre-$system.tar.gz 256 https://api.adoptium.net/v3/binary/latest/$java/ga/$its/jre/hotspot/normal/eclipse \
 		"the .tar.gz of $tuna/Adoptium/$java/jre/$(echo $its | sed 's,\(.*\)/\(.*\),\2/\1,')/"
 done
-rm -f unfinished
 if test -n "$compare"; then
 	printf '%s\n' "" "Compare with the sums on the pages of the downloads. 请与下载页上的校验和对照：" \
 		"https://adoptium.net/temurin/releases/?version=$java&package=jre" \
@@ -52,3 +57,4 @@ if test -n "$by_hand"; then
 	printf '%s\n' "" "Fetch by hand, by these names, and run this again. 请自己下载，用下面的名字，再运行一次：" "$by_hand"
 	exit 1
 fi
+rm -f ./*.part # of what was fetched by hand

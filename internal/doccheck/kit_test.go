@@ -86,6 +86,35 @@ func TestFetchGivesUpADownloadThatStalls(t *testing.T) {
 	assert.Contains(t, said, "\nzookeeper.tar.gz: https://archive.apache.org/")
 }
 
+// A download that broke goes on where it ended. Here the first site of Go sends half of an archive, and the second the
+// rest.
+func TestFetchGoesOnWithAPart(t *testing.T) {
+	curl, err := exec.LookPath("curl")
+	require.NoError(t, err)
+	whole, asked := strings.Repeat("whole", 100), []string{}
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Header.Get("Range"))
+		if len(asked) == 1 {
+			w.Header().Set("Content-Length", fmt.Sprint(len(whole)))
+			_, _ = w.Write([]byte(whole[:200]))
+			return // the server closes the connection, since that was not all
+		}
+		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(whole))
+	}))
+	defer site.Close()
+	kit, said, err := fetches(t, fmt.Sprintf("%x  go-linux-amd64.tar.gz\n", sha256.Sum256([]byte(whole))),
+		"if [[ $2 != go-linux-amd64* ]]; then echo $3 >$2; exit; fi\n"+
+			curl+" --noproxy '*' ${options[@]} -o $2 "+site.URL)
+	require.NoError(t, err, "%s", said)
+	text, err := os.ReadFile(filepath.Join(kit, "go-linux-amd64.tar.gz"))
+	require.NoError(t, err, "%s", said)
+	assert.Equal(t, whole, string(text))
+	assert.Equal(t, []string{"", "bytes=200-"}, asked)
+	parts, err := filepath.Glob(filepath.Join(kit, "*.part"))
+	require.NoError(t, err)
+	assert.Empty(t, parts)
+}
+
 // When the first site of Go is out of reach, or sends another file, fetch.sh gets Go from the second.
 func TestFetchTriesTheSecondSiteOfGo(t *testing.T) {
 	var sums strings.Builder
