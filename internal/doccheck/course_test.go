@@ -3,6 +3,7 @@ package doccheck
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -152,6 +153,34 @@ func TestTheCoursePageNamesTheRowsForTheClass(t *testing.T) {
 		}
 		assert.Len(t, starred, 10, p.path)
 		assert.ElementsMatch(t, starred, named, "%s: the rows with a star, and those to which the head links", p.path)
+	}
+}
+
+// The head of the course page lists the rows from which two holders follow: those that hold mostly, then those that hold
+// partly.
+func TestTheCoursePageListsTheRowsWithTwoHolders(t *testing.T) {
+	r := read(t)
+	for _, p := range []page{r.pages["docs/course.md"], r.pages["docs/course.zh-CN.md"]} {
+		var mostly, partly, listed []string
+		for _, j := range judgedOn(p) {
+			switch shortResult(j.result) {
+			case "Mostly, two holders", "有条件成立（两个持有者）":
+				mostly = append(mostly, j.name)
+			case "Partly, two holders", "部分成立（两个持有者）":
+				partly = append(partly, j.name)
+			}
+		}
+		for _, s := range p.sections {
+			for _, l := range s.prose {
+				if strings.HasPrefix(l.text, "**Two holders**") || strings.HasPrefix(l.text, "**两个持有者**") {
+					for _, link := range rowLink.FindAllStringSubmatch(l.text, -1) {
+						listed = append(listed, link[1])
+					}
+				}
+			}
+		}
+		assert.NotEmpty(t, mostly, p.path)
+		assert.Equal(t, slices.Concat(mostly, partly), listed, p.path)
 	}
 }
 
