@@ -6,7 +6,7 @@ if test $# = 0; then # no words of the tests: PASS means that a lock is wrong
 fi
 for n; do
 	grep -q "^func TestW$n[A-Z]" step0[2-5]*/*_test.go && continue
-	echo "There is no W$n: type the numbers of your slip. 没有 W$n：请输入纸条上的编号。"
+	echo "There is no W${n}: type the numbers of your slip. 没有 W${n}：请输入纸条上的编号。"
 	exit 1
 done
 set -o pipefail # a test that fails is not hidden by sed, which leaves what was seen, PASS and FAIL
