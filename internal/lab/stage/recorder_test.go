@@ -66,6 +66,51 @@ func TestPollsBetweenActionsPushOutNoFrame(t *testing.T) {
 	assert.Less(t, len(story.Frames), 100+keptIdle+100+10)
 }
 
+// However long clients poll before the first action and between two: what passed after an action is kept.
+func TestPollsBeforeTheFirstActionPushOutNoLaterFrame(t *testing.T) {
+	r := New()
+	waiter := r.Add(0)
+	now := 0
+	tick := func() int { now++; return now }
+	polls := func(times int) {
+		for range times {
+			poll := actor.Frame{Frame: wiretap.Frame{Kind: wiretap.Request, Op: wiretap.GetChildren}}
+			r.Passes(tick, waiter, poll, func() {})
+		}
+	}
+	r.Acts(tick(), Action{Do: "lesson"})
+	polls(keptFrames + 200)
+	r.Acts(tick(), Action{Do: "kill"})
+	polls(100)
+	r.Rests(now)
+	polls(2 * keptFrames)
+	r.Acts(tick(), Action{Do: "delete"})
+	polls(keptFrames / 4)
+
+	story := r.Timeline(tick())
+	require.Len(t, story.Phases, 3)
+	kill := story.Phases[1]
+	var afterTheKill int
+	for _, f := range story.Frames {
+		if f.From > kill.At && f.From <= kill.At+2*100 {
+			afterTheKill++
+		}
+	}
+	assert.Equal(t, 100, afterTheKill)
+	assert.InDelta(t, kill.At+2*100, kill.Over, leastFlight, "it is over with the last of them")
+}
+
+// The end of a session belongs to the action that led to it, although no message tells of it.
+func TestAPhaseLastsUntilASessionHasEnded(t *testing.T) {
+	r := New()
+	holder := r.Add(0)
+	r.Acts(10, Action{Do: "kill"})
+	r.Ends(500, holder)
+	r.Acts(900, Action{Do: "delete"})
+	story := r.Timeline(1000)
+	assert.Equal(t, 500, story.Phases[0].Over+story.Start)
+}
+
 // aHolderAndAWaiter returns a recorder of two clients that run, each with its znode.
 func aHolderAndAWaiter() (r *Recorder, holder, waiter *Figure) {
 	r = New()

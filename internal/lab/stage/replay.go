@@ -269,6 +269,7 @@ func (s *Replay) trim() {
 		happens = append(happens, n.From, n.To)
 	}
 	for _, c := range s.Clients {
+		happens = append(happens, c.Over)
 		for _, m := range c.States {
 			happens = append(happens, m.At)
 		}

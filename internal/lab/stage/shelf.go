@@ -1,6 +1,9 @@
 package stage
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // A shelf keeps values by a running number, and drops old ones that are over. It knows which values
 // have changed since a given change.
@@ -32,13 +35,15 @@ func (s *shelf[T]) change(i int) *T {
 	return v
 }
 
-// forget drops each value that is over, unless it is one of the newest ones. The argument most is
-// the number of these. forget does so only now and then, because it looks at all values.
+// forget drops each value that is over, unless it is one of the newest ones that are kept. The argument
+// most is the number of these. forget does so only now and then, because it looks at all values.
 func (s *shelf[T]) forget(most int, over func(*T) bool) {
 	if len(s.kept) <= most+most/4 {
 		return
 	}
-	maps.DeleteFunc(s.kept, func(i int, v *T) bool { return i < s.next-most && over(v) })
+	kept := slices.Sorted(maps.Keys(s.kept)) // forgetOne leaves gaps: s.next-most would be too late
+	first := kept[len(kept)-most]
+	maps.DeleteFunc(s.kept, func(i int, v *T) bool { return i < first && over(v) })
 	maps.DeleteFunc(s.changed, func(i, _ int) bool { return s.kept[i] == nil })
 }
 
