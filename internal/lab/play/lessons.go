@@ -399,7 +399,7 @@ var lessons = []lesson{
 		right:    "6",
 		clients:  6,
 		Readers:  []int{0, 1, 2, 4, 5},
-		askLater: []int{5},
+		askLater: []int{4, 5},
 		scene:    slices.Repeat([]string{"idle"}, 6),
 		pace:     slow,
 		Calm:     true,
@@ -410,10 +410,10 @@ var lessons = []lesson{
 			Of:   text("clients that hold the lock", "持有锁的客户端"),
 			Kind: guessNumber, At: 0, Known: 0, measured: func(b *side) int { return len(b.inside()) },
 		}, {
-			Text: text("Your guess: does client 5 get the lock at once?",
-				"你猜：客户端 5 会不会马上拿到锁？"),
-			Of:   text("client 5 gets the lock at once", "客户端 5 会不会马上拿到锁"),
-			Kind: guessYes, At: 1, Known: 1, measured: isInside(5),
+			Text: text("Your guess: do clients 4 and 5 get the lock at once?",
+				"你猜：客户端 4、5 会不会马上拿到锁？"),
+			Of:   text("clients 4 and 5 get the lock at once", "客户端 4、5 会不会马上拿到锁"),
+			Kind: guessYes, At: 1, Known: 1, measured: isInside(4, 5),
 		}, {
 			Text: text("Your guess: who holds the lock then?",
 				"你猜：那时谁持有锁？"),
@@ -431,11 +431,11 @@ var lessons = []lesson{
 			Kind: guessYes, At: 4, Known: 4, measured: isInside(0),
 		}},
 		Tasks: []task{
-			{Text: text("Let clients 0 to 4 ask for the lock, in the order of their numbers.",
-				"让客户端 0 到 4 按编号的顺序请求加锁。"), Do: "lock", Client: everyone,
+			{Text: text("Let clients 0 to 3 ask for the lock, in the order of their numbers.",
+				"让客户端 0 到 3 按编号的顺序请求加锁。"), Do: "lock", Client: everyone,
 				done: func(b *side) bool {
-					isShared := b.are("reads", "reads", "reads", "waits", "waits", "idle")
-					isAlone := b.are("holds", "waits", "waits", "waits", "waits", "idle")
+					isShared := b.are("reads", "reads", "reads", "waits", "idle", "idle")
+					isAlone := b.are("holds", "waits", "waits", "waits", "idle", "idle")
 					return (isShared || isAlone) && b.waitsSilently() && b.Quiet()
 				},
 				seen: func(b *side) lang.Text {
@@ -445,18 +445,18 @@ var lessons = []lesson{
 					return lang.Of("Client 0 holds the lock alone: here readers wait for readers.",
 						"客户端 0 独占锁：在这里，读者也要等读者。")
 				}},
-			{Text: text("The writer waits. Now let client 5 ask, to read.",
-				"写者在等。现在让客户端 5 请求加锁，它要读。"), Do: "read", Client: 5,
-				done: func(b *side) bool { return b.Watches(5) && b.Quiet() },
+			{Text: text("The writer waits. Now let clients 4 and 5 ask, to read.",
+				"写者在等。现在让客户端 4、5 请求加锁，它们要读。"), Do: "lock", Client: everyone,
+				done: func(b *side) bool { return b.Watches(4) && b.Watches(5) && b.Quiet() },
 				seen: func(b *side) lang.Text {
 					if b.isShared() {
-						return text("Client 5 only wants to read, and waits, although others read: "+
-							"client 3, the writer, is before it in the queue. "+
+						return text("Clients 4 and 5 only want to read, and wait, although others read: "+
+							"client 3, the writer, is before them in the queue. "+
 							"If readers could overtake it, new ones could keep the writer waiting forever.",
-							"客户端 5 只想读，别的客户端也正在读，它却要等：队列里，写者（客户端 3）排在它前面。"+
+							"客户端 4、5 只想读，别的客户端也正在读，它们却要等：队列里，写者（客户端 3）排在它们前面。"+
 								"如果读者可以插队，新来的读者就可能让写者永远等下去。")
 					}
-					return text("Client 5 waits behind client 4.", "客户端 5 排在客户端 4 后面等。")
+					return text("Clients 4 and 5 wait behind client 3.", "客户端 4、5 排在客户端 3 后面等。")
 				}},
 			{Text: text("Let the holders unlock.",
 				"让所有持有锁的客户端解锁。"), Do: "unlock", Client: everyone,
@@ -544,13 +544,13 @@ func lateWrite(b *side) lang.Text {
 		"存储接受了客户端 0 的写入。它没有迟到：客户端 0 的会话还没有结束。")
 }
 
-// isInside measures whether a client believes that it holds the lock: 1, or else 0.
-func isInside(client int) func(b *side) int {
+// isInside measures whether each of these clients believes that it holds the lock: 1, or else 0.
+func isInside(clients ...int) func(b *side) int {
 	return func(b *side) int {
-		if b.clients[client].IsInside() {
-			return 1
+		if slices.ContainsFunc(clients, func(i int) bool { return !b.clients[i].IsInside() }) {
+			return 0
 		}
-		return 0
+		return 1
 	}
 }
 

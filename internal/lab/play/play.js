@@ -701,11 +701,7 @@ function strayed() {
 // isOutOfReach reports whether a board does not allow what the task asks for.
 function isOutOfReach() {
   const { do: what, client } = toDo() ?? {};
-  const can = (b) => {
-    const row = b.is.rows[client];
-    const hasNoReaders = what === "read" && !row?.reads; // there a reader asks like any other
-    return row?.can.includes(hasNoReaders ? "lock" : what);
-  };
+  const can = (b) => b.is.rows[client]?.can.includes(what);
   return what !== undefined && what !== "" && client >= 0 && !isDoing() && !live().every(can);
 }
 
