@@ -43,6 +43,7 @@ const SESSION = 5000; // milliseconds that a session lasts without a message of 
 const SAID = BY_HAND / 1000; // milliseconds, as the times of the page are
 const COMPLAINT = 5000; // milliseconds that an error is shown
 const narrow = matchMedia("(max-width: 760px)"); // as in play.css
+const upright = matchMedia("(max-width: 760px) and (min-height: 521px)"); // as there: a phone
 
 // onPage converts a moment of the service to the clock of the page. The smallest offset seen is the
 // best one, because news can be late and never early.
@@ -623,6 +624,8 @@ function lesson() {
   }));
   instead(learning && [3, 6].includes(l.n) && course.begun && course.done === l.tasks.length ? l.n : 0);
   document.body.classList.toggle("paged", learning && !isInstead && (l.sound || l.drags || l.calm)); // on a phone the page itself scrolls
+  const titled = learning && upright.matches && !isInstead ? document.querySelector("main") : $("lesson"); // on a phone, above the drawings
+  if ($("lesson-title").parentElement !== titled) titled.prepend($("lesson-title"));
   if ($("lesson").hidden) return;
   set($("lesson-title"), lessonName(l));
   set($("lesson").querySelector(".question"), say(l.question));

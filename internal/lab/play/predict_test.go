@@ -142,6 +142,8 @@ func TestALessonBeginsWithItsTitleOnAPhone(t *testing.T) {
 		browser.Evaluate[any](w.Browser, fmt.Sprintf(`location.hash = "#lesson-%d/1"; null`, n))
 		w.Until(fmt.Sprintf(`service.course?.lesson === %d && isSet() && led === "%[1]d/0"`, n))
 		assert.True(t, w.inSight("#lesson-title"), "lesson %d", n)
+		above := browser.Evaluate[bool](w.Browser, `$("lesson-title").getBoundingClientRect().bottom <= $("stages").getBoundingClientRect().top`)
+		assert.True(t, above, "lesson %d: its title is above the drawings", n)
 		assert.True(t, w.inSight("#lesson .question"), "lesson %d", n)
 	}
 	browser.Evaluate[any](w.Browser, `location.hash = "#lesson-2/1"; null`)
