@@ -171,6 +171,57 @@ func (w *window) showsTheEndBeforeItsProof() {
 	w.Until(`past.at === null`)
 }
 
+// notesSigns notes from now on which signs the drawings and the strips have.
+func (w *window) notesSigns() {
+	w.Helper()
+	browser.Evaluate[any](w.Browser, `
+		signs = new Set();
+		((is) => {
+			const also = (of, name, notes) => {
+				const own = of[name];
+				of[name] = function (...all) { notes.apply(this, all); return own.apply(this, all); };
+			};
+			also(is, "frame", ({ kind, op }) => signs.add(kind === NOTIFICATION ? "notification" : kind === REPLY ? "reply" : WRITES.includes(op) ? "write" : "read"));
+			also(is, "watch", () => signs.add("watches"));
+			also(is, "ring", function (c) { if (!isCalm() && this.left(c) !== null) signs.add("rings"); });
+			also(is, "node", function (n) {
+				signs.add("znode");
+				if (this.isTagged && tag(n)) signs.add("ids");
+				if (stateAt(this.story.clients[n.owner], this.t) === "got an error") signs.add("orphan");
+			});
+			also(is, "client", function (c, i, awake) {
+				const state = stateAt(c, this.t);
+				if (state === "waits") signs.add(awake ? "awake" : "waits");
+				if (this.story.roles) signs.add("kinds");
+				if (this.story.notified?.get(i) <= this.t) signs.add("notified");
+			});
+		})(LiveStage.prototype);
+		drawStrip = ((draws) => (canvas, story, ...all) => {
+			const drawn = draws(canvas, story, ...all), has = { believes: drawn.belief, silence: drawn.wedges, lost: drawn.lost, cut: drawn.breaks };
+			for (const [sign, found] of Object.entries(has)) if (found.length) signs.add(sign);
+			if (story.clients.some((c) => c.states.some(({ is }) => is === "waits"))) signs.add("bar");
+			return drawn;
+		})(drawStrip);
+		null`)
+}
+
+// explainsSigns checks at the end of a lesson that the legend explains each sign that was noted, unless words beside it do,
+// and no other.
+func (w *window) explainsSigns(lesson int) {
+	w.Helper()
+	noted := browser.Evaluate[[]string](w.Browser, `[...signs]`)
+	legend := browser.Evaluate[[]string](w.Browser, `[...document.querySelectorAll("#legend li")].filter((e) => e.checkVisibility())
+		.map((e) => e.dataset.sign.replace(/^(write|read)s$/, "$1"))`)
+	worded := map[int][]string{4: {"reply", "notification", "waits"}, 6: {"waits", "znode"}}
+	mayComeLate := []string{"cut"} // only if the tasks are done slowly
+	for _, sign := range noted {
+		assert.Contains(w, append(legend, worded[lesson]...), sign, "lesson %d draws it", lesson)
+	}
+	for _, sign := range legend {
+		assert.Contains(w, append(noted, mayComeLate...), sign, "lesson %d explains it", lesson)
+	}
+}
+
 // Somebody who has never seen it: six cards, and then one button after the other.
 func TestTheLessonsInABrowser(t *testing.T) {
 	t.Parallel()
@@ -253,8 +304,10 @@ func TestTheLessonsInABrowser(t *testing.T) {
 		assert.True(t, w.inSight("#lesson li.now > button[data-do]"), "%v", size)
 		assert.True(t, w.inSight("#board0 canvas"), "the lesson covers nothing of the drawing: %v", size)
 	}
+	w.notesSigns()
 	w.pressNext()
 	w.done(1)
+	w.explainsSigns(3)
 	w.Contains("#lesson", "Step 3: 10 notifications, and 10 clients list the directory. Only client 1 got the lock")
 	w.Contains("#lesson", "Step 4: 1 notification, and 1 client lists the directory: client 1 alone")
 	w.Do(chromedp.EmulateViewport(1366, 768))
@@ -265,7 +318,8 @@ func TestTheLessonsInABrowser(t *testing.T) {
 	for _, l := range lessons[3:] {
 		n, tasks := l.N, len(l.Tasks)
 		w.press(fmt.Sprintf("#start li:nth-child(%d) button", n))
-		w.Until(fmt.Sprintf(`service.course.lesson === %d && service.course.begun`, n))
+		w.Until(fmt.Sprintf(`service.course.lesson === %d && isSet()`, n))
+		browser.Evaluate[any](w.Browser, `signs.clear()`)
 		for i := range tasks {
 			w.Until(fmt.Sprintf(`service.course.done >= %d`, i))
 			if browser.Evaluate[bool](w.Browser, fmt.Sprintf(`service.lessons[%d].tasks[%d].do !== ""`, n-1, i)) {
@@ -273,6 +327,9 @@ func TestTheLessonsInABrowser(t *testing.T) {
 			}
 		}
 		w.done(tasks)
+		if n != 5 {
+			w.explainsSigns(n)
+		}
 		w.press("header [data-do=lessons]")
 		w.Until(`!document.querySelector("#start").hidden`)
 	}

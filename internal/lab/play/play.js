@@ -498,9 +498,10 @@ function render() {
 
 // SIGNS are the signs that the legend explains in each lesson: those that no word beside them explains.
 const SIGNS = { 1: ["writes", "creator", "rings", "believes", "silence", "both", "cut"], 2: ["writes", "reads", "believes", "silence"],
-  3: ["notification", "watches", "awake"], 4: ["watches", "awake", "lost", "ids", "believes", "silence", "cut"],
+  3: ["write", "read", "reply", "notification", "notified", "watches", "awake", "waits", "znode"],
+  4: ["writes", "reads", "watches", "awake", "lost", "znode", "orphan", "ids", "rings", "believes", "bar", "silence", "cut"],
   5: ["tokens", "believes", "stopped", "both", "silence"],
-  6: ["write", "read", "reply", "notification", "watches", "kinds", "believes", "cut"] };
+  6: ["writes", "reads", "reply", "notification", "notified", "watches", "awake", "kinds", "believes", "bar", "cut"] };
 
 // legend shows the signs of the lesson, or all that the locks can show.
 function legend() {
@@ -508,9 +509,10 @@ function legend() {
   const hasIds = steps.some((step) => step >= 5), isShared = steps.includes(6);
   const hasTokens = hasIds || live().some((b) => b.is.rows.some((r) => r.token));
   const onlyHere = { rings: service.course.lesson > 0, ids: hasIds, kinds: isShared, tokens: hasTokens,
-    creator: steps.includes(1), writes: false, reads: false, believes: false, stopped: false, both: false, silence: false, cut: false };
+    creator: steps.includes(1), notified: false, orphan: false, writes: false, reads: false, believes: false, bar: false, stopped: false,
+    both: false, silence: false, cut: false };
   const signs = learns() && SIGNS[service.course.lesson];
-  const { lesson, done } = service.course, isSeen = { ids: lesson !== 4 || done > 0, both: live().some((b) => b.strip?.both.length), cut: live().some((b) => b.strip?.breaks.length) };
+  const { lesson, done } = service.course, isSeen = { ids: lesson !== 4 || done > 0, orphan: done > 0, both: live().some((b) => b.strip?.both.length), cut: live().some((b) => b.strip?.breaks.length) };
   for (const li of $("legend").querySelectorAll("li:not(#proofs)")) {
     const { sign } = li.dataset;
     li.hidden = signs ? !signs.includes(sign) : onlyHere[sign] === false;
