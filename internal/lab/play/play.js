@@ -20,6 +20,7 @@ const GONE = text("The service does not answer. If make play has ended, start it
 
 const lessonName = (l) => say(`Lesson ${l.n}: ${l.title.en}`, `第 ${l.n} 课：${l.title.zh}`);
 const clientAction = (i, what) => what === "pause" ? say(`Do it for real: stop client ${i} for ${pause()} s`, `真做一遍：让客户端 ${i} 停住 ${pause()} 秒`)
+  : i < 0 && what === "lock" ? say("Let them ask", "让它们请求加锁")
   : i < 0 ? capital(actionName({ do: what })) : say(`Client ${i}: ${COMMANDS[what].en}`, `客户端 ${i}：${COMMANDS[what].zh}`);
 
 const ABOUT = text("Many programs on many computers want to change the same data. A distributed lock lets only one of them do it at a time. Here a ZooKeeper server keeps the lock, in small files that are called znodes. The clients that you see are real processes, each of which has a session with the server. A lesson takes two or three minutes.",
