@@ -34,6 +34,7 @@ const (
 	writeOfAVersion = iota
 	writeWithAToken
 	readWithAToken
+	manyRows
 	nextNumber
 	whoMayShip
 	lockInADatabase
@@ -59,13 +60,15 @@ func newStore(t *testing.T, z *zktest.Zoo) *store {
 	for _, block := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		db.statements = append(db.statements, block[1])
 	}
-	require.Len(t, db.statements, 6, "statements on the pages")
+	require.Len(t, db.statements, 7, "statements on the pages")
 	column := regexp.MustCompile("`(token BIGINT .*?)`").FindSubmatch(page)
 	require.NotNil(t, column, "the token's column on the page")
 	db.run(fmt.Sprintf(`CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT, shipper TEXT);
 		INSERT INTO orders (id, state) VALUES (17, 'open');
-		CREATE TABLE plan (orders TEXT, version INTEGER NOT NULL DEFAULT 0, %s);
+		CREATE TABLE plan (orders TEXT, version INTEGER NOT NULL DEFAULT 0, %[1]s);
 		INSERT INTO plan (orders) VALUES ('16, 18');
+		CREATE TABLE fence (%[1]s);
+		INSERT INTO fence DEFAULT VALUES;
 		CREATE TABLE counter (token INTEGER NOT NULL);
 		INSERT INTO counter VALUES (0);
 		CREATE TABLE locks (name TEXT PRIMARY KEY, holder TEXT, token INTEGER NOT NULL DEFAULT 0, until INTEGER NOT NULL DEFAULT 0);
@@ -241,6 +244,20 @@ func TestTwoDepots(t *testing.T) {
 	require.Equal(t, "accepted", two.withoutOrder18(two.statements[writeWithAToken], lateToken), "before the next holder reads")
 	require.Equal(t, "16", two.does(two.statements[readWithAToken], nextToken), "what the next holder reads")
 	require.Empty(t, two.does(two.statements[readWithAToken], lateToken), "the late holder reads: rows")
+}
+
+// The row of the token refuses a transaction of the late holder, whichever rows it is about.
+func TestManyRowsHaveOneToken(t *testing.T) {
+	z := needsSQLite(t)
+	late, next := twoTokens(t, z)
+	db := newStore(t, z)
+	rowsOf := func(token int64) string {
+		return db.does(db.statements[manyRows]+"SELECT changes();", parameter{"token", token})
+	}
+	require.Equal(t, "1", rowsOf(late), "the late holder reads")
+	require.Equal(t, "1", rowsOf(next), "the next holder reads")
+	require.Equal(t, "0", rowsOf(late), "the late holder writes")
+	require.Equal(t, "1", rowsOf(next), "the next holder writes")
 }
 
 // Without a lock, whoever reads stops all who have read before.
