@@ -9,6 +9,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
 import org.apache.zookeeper.AddWatchMode;
 import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.KeeperException;
@@ -24,8 +26,8 @@ import org.apache.zookeeper.recipes.lock.WriteLock;
  * explains the mistakes.
  *
  * Arguments: the server, the lock's directory, and the kind of lock. Each line of the input is the name of a thread,
- * and what this thread does: lock, unlock, relative, stays or root; "interrupt" interrupts it. All threads use one lock
- * object.
+ * and what this thread does: lock, unlock, relative, stays, watches or root; "interrupt" interrupts it. All threads use
+ * one lock object.
  */
 public class Listings {
     interface Lock {
@@ -231,6 +233,48 @@ public class Listings {
         }
     }
 
+    /** W15: the watcher takes a lock that the waiting thread holds, and not the one of the condition that it signals. */
+    static class Wakes implements Lock {
+        final ReentrantLock local = new ReentrantLock(), ofWatchers = new ReentrantLock();
+        final Condition woken = ofWatchers.newCondition();
+        String znode;
+
+        public void lock() throws Exception {
+            local.lock();
+            ofWatchers.lock();
+            try {
+                znode = join();
+                for (String before = before(znode); before != null; before = before(znode)) {
+                    if (zk.exists(before, this::hear) != null) {
+                        woken.await(); // gives back ofWatchers, and no other lock
+                    }
+                }
+            } catch (InterruptedException e) {
+                unlock();
+                throw e;
+            } finally {
+                ofWatchers.unlock();
+            }
+        }
+
+        void hear(WatchedEvent event) {
+            say("the watcher hears " + event.getType());
+            local.lock(); // the mistake
+            try {
+                woken.signalAll();
+            } catch (IllegalMonitorStateException e) {
+                say("signalAll throws IllegalMonitorStateException");
+            } finally {
+                local.unlock();
+            }
+        }
+
+        public void unlock() throws Exception {
+            zk.delete(znode, -1);
+            local.unlock();
+        }
+    }
+
     /** ZooKeeper's own recipe, no listing: nileader links to it. Its lock() does not wait. */
     static class Recipe implements Lock {
         final WriteLock recipe = new WriteLock(zk, directory, null);
@@ -292,6 +336,7 @@ public class Listings {
             case "one znode" -> new OneZnode();
             case "closes" -> new Closes();
             case "prints" -> new Prints();
+            case "wakes" -> new Wakes();
             case "recipe" -> new Recipe();
             case "order", "order_lock" -> new Named(args[2]);
             default -> new OneField();
@@ -312,6 +357,8 @@ public class Listings {
                         case "lock" -> lock.lock();
                         case "unlock" -> lock.unlock();
                         case "stays" -> stays();
+                        case "watches" -> zk.getData(directory, event -> say("another watcher hears " + event.getType()),
+                                null);
                         case "relative" -> zk.create("_locknode_/guid-lock-", new byte[0], ZooDefs.Ids.OPEN_ACL_UNSAFE,
                                 CreateMode.EPHEMERAL_SEQUENTIAL); // as nileader writes it
                         default -> root();

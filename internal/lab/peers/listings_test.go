@@ -137,6 +137,35 @@ func TestAWaiterThatLooksForADeletionAloneSleepsOnInJava(t *testing.T) {
 		"another thread learns of the end, and C's lock() has not returned: nothing will wake it")
 }
 
+// B waits for A's znode, and its watcher then waits for a lock that B's waiting thread holds. The client has one thread
+// for all its watchers: so another watcher, of another znode, is not called either, until B's thread is interrupted and
+// gives the lock back. And even then the watcher wakes nobody: the lock that it holds is not the condition's.
+func TestW15InJava(t *testing.T) {
+	z := needsPeers(t)
+	a := step4.Join(z, "A")
+	held := a.Acquire()
+	b := newListing(z, t, "wakes", a.Path)
+	b.Tell("main lock")
+	z.Await("B to watch A's znode", func() bool { return b.watches(held.Znode()) })
+	b.does("second watches")
+	held.Release()
+	require.Equal(t, "the watcher hears NodeDeleted", b.Line())
+	_, err := z.Observer().Set(a.Path, []byte("a note"), -1)
+	require.NoError(t, err)
+	z.Await("B's client to be notified of both changes", func() bool {
+		return wiretap.Count(b.Tap.Frames()).Notifications == 2
+	})
+	assert.Equal(t, []string{"second root: done"}, b.does("second root"),
+		"the client answers another thread, and B's lock() has not returned, and no other watcher is called")
+	b.Tell("main interrupt")
+	said := []string{b.Line(), b.Line(), b.Line()}
+	of := func(line string) int { return slices.Index(said, line) }
+	assert.ElementsMatch(t, []string{"main lock: InterruptedException",
+		"signalAll throws IllegalMonitorStateException", "another watcher hears NodeDataChanged"}, said)
+	assert.Less(t, of("signalAll throws IllegalMonitorStateException"), of("another watcher hears NodeDataChanged"),
+		"the watchers are called one after the other")
+}
+
 // One object, two threads. Where the znode belongs to the object, both get the lock.
 func TestW28InJavaOneZnode(t *testing.T) {
 	z := needsPeers(t)
