@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/assert"
 
 	"zklock/internal/chapter"
@@ -77,6 +78,29 @@ func TestStillBrokenEachCrashWakesEveryWaiter(t *testing.T) {
 	assert.Equal(t, crashes*(n-crashes), woken.Notifications, "notifications: one per crash, to each of the others")
 	chapter.Says(t, "%d waiters, %d expire one after the other: %d notifications to the %d others, %d lists",
 		n, crashes, woken.Notifications, len(alive), woken.Requests[wiretap.GetChildren])
+}
+
+// Three of twelve waiters are disconnected: nobody is notified. Then their sessions expire all at once. One notification may
+// stand for several deletions: so each of the others gets at least one, and at most one for each.
+func TestStillBrokenCrashesAtOnceWakeEveryWaiter(t *testing.T) {
+	t.Parallel()
+	const n, crashes = 12, 3
+	z := zktest.New(t)
+	line := lock.Line(z, n)
+	dead, alive := line[1:1+crashes], line[1+crashes:]
+	count := z.Count(alive...)
+	var clients []*zktest.Client
+	for _, d := range dead {
+		d.Tap.Cut()
+		z.Await("the client to notice", func() bool { return d.State() != zk.StateHasSession })
+		clients = append(clients, d.Client)
+	}
+	assert.Zero(t, count().Notifications, "notifications while the sessions live")
+	z.Expire(clients...)
+	z.Settle(alive...)
+	told := count().Notifications
+	assert.GreaterOrEqual(t, told, len(alive), "notifications: one to each of the others")
+	assert.LessOrEqual(t, told, crashes*len(alive), "notifications: one per crash, to each of the others")
 }
 
 // A queue of n is served, each release after all have listed and sleep again. At the last
