@@ -316,6 +316,21 @@ func TestASilentSessionExpires(t *testing.T) {
 	assert.Equal(t, zk.EventNotWatching, event.Type)
 }
 
+// A client that is closed ends its watches, also while it is disconnected. The server does not know of that: the session
+// lives on until its timeout.
+func TestAClosedClientEndsItsWatches(t *testing.T) {
+	z, c := start(t)
+	path := create(t, c, z.Root+"/mine", zk.FlagEphemeral)
+	_, _, changed, err := c.GetW(path)
+	require.NoError(t, err)
+	c.Tap.Cut()
+	z.Await("the client to notice", func() bool { return c.State() != zk.StateHasSession })
+	c.Close()
+	event := zktest.AwaitChan(z, "the watch to end", changed)
+	assert.ErrorIs(t, event.Err, zk.ErrClosing)
+	assert.True(t, isThere(z, path), "the session's ephemeral znode")
+}
+
 func TestAWatchFiresOnce(t *testing.T) {
 	z, c := start(t)
 	conn, another, path := c.Conn, z.Observer(), create(t, c, z.Root+"/a", 0)
