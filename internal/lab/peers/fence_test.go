@@ -246,6 +246,36 @@ func TestTwoDepots(t *testing.T) {
 	require.Empty(t, two.does(two.statements[readWithAToken], lateToken), "the late holder reads: rows")
 }
 
+// What the page lets its reader type: depots as files, and two writes.
+func TestTheDepotsOfTheHand(t *testing.T) {
+	z := needsSQLite(t)
+	late, next := parameter{"token", 6}, parameter{"token", 9}
+	page, err := os.ReadFile(limitsPage)
+	require.NoError(t, err)
+	byHand := regexp.MustCompile("(?s)```sh\n([^`]*sqlite3 .*?)```").FindAllStringSubmatch(string(page), -1)
+	require.Len(t, byHand, 2, "commands by hand")
+	dir := t.TempDir()
+	types := func(commands string) string {
+		t.Helper()
+		commands = strings.ReplaceAll(commands, "/tmp/", dir+"/")
+		text, err := exec.CommandContext(z.Ctx, "sh", "-c", commands).CombinedOutput()
+		require.NoError(t, err, string(text))
+		return string(text)
+	}
+	makesNew, writes := byHand[0][1], byHand[1][1]
+	types(makesNew)
+	require.Equal(t, "1\n1\n", types(writes), "nobody has read with a token")
+
+	types(makesNew)
+	one, two := newStore(t, z), newStore(t, z)
+	one.file, two.file = filepath.Join(dir, "one.db"), filepath.Join(dir, "two.db")
+	for _, token := range []parameter{late, next} {
+		one.readsOrder18(token)
+		two.readsOrder18(token)
+	}
+	require.Equal(t, "1\n0\n", types(writes), "both have read with their tokens")
+}
+
 // The row of the token refuses a transaction of the late holder, whichever rows it is about.
 func TestManyRowsHaveOneToken(t *testing.T) {
 	z := needsSQLite(t)
@@ -295,17 +325,20 @@ func TestAVersionRaisedByReadsLetsTwoWrite(t *testing.T) {
 	require.Equal(t, "accepted", two.withoutOrder18(two.statements[writeOfAVersion], latesTwo))
 }
 
-var errLate = errors.New("the token was refused: a later holder has sent its own, or the plan has no row")
+// errLate: a later holder has sent its own token, or the plan has no row.
+var errLate = errors.New("the store has refused the token")
 
 // planTours holds the lock from the first read to the last write.
-func planTours(ctx context.Context, lock *reentrant.Lock, depots []*sql.DB) error {
+func planTours(
+	ctx context.Context, lock *reentrant.Lock, depots []*sql.DB,
+) error {
 	hold, err := lock.Lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err := hold.Unlock(); err != nil {
-			log.Print(err) // the plans are safe all the same
+			log.Print(err) // the plans are safe anyway
 		}
 	}()
 	work := hold.Context(ctx) // ends also when the lock is lost
@@ -319,7 +352,8 @@ func planTours(ctx context.Context, lock *reentrant.Lock, depots []*sql.DB) erro
 	}
 	for i, depot := range depots {
 		before := plans[i]
-		plans[i], err = replan(work, plans, i) // minutes; drops an order only if another plan has it
+		// replan takes minutes, and drops an order only if another plan has it.
+		plans[i], err = replan(work, plans, i)
 		if err != nil {
 			return err
 		}
@@ -333,18 +367,26 @@ func planTours(ctx context.Context, lock *reentrant.Lock, depots []*sql.DB) erro
 	return nil
 }
 
-func readPlan(ctx context.Context, depot *sql.DB, token int64) (orders string, err error) {
-	err = depot.QueryRowContext(ctx, `UPDATE plan SET token = :token
-		WHERE token <= :token RETURNING orders`, sql.Named("token", token)).Scan(&orders)
+func readPlan(
+	ctx context.Context, depot *sql.DB, token int64,
+) (orders string, err error) {
+	err = depot.QueryRowContext(ctx, `
+		UPDATE plan SET token = :token
+		WHERE token <= :token RETURNING orders`,
+		sql.Named("token", token)).Scan(&orders)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", errLate
 	}
 	return orders, err
 }
 
-func writePlan(ctx context.Context, depot *sql.DB, token int64, orders string) error {
-	result, err := depot.ExecContext(ctx, `UPDATE plan SET orders = :orders, token = :token
-		WHERE token <= :token`, sql.Named("orders", orders), sql.Named("token", token))
+func writePlan(
+	ctx context.Context, depot *sql.DB, token int64, orders string,
+) error {
+	result, err := depot.ExecContext(ctx, `
+		UPDATE plan SET orders = :orders, token = :token
+		WHERE token <= :token`,
+		sql.Named("orders", orders), sql.Named("token", token))
 	if err != nil {
 		return err
 	}
@@ -385,7 +427,7 @@ func TestTheGoOfThePageSendsTheToken(t *testing.T) {
 		require.ErrorIs(t, writePlan(z.Ctx, depots[1], lateToken, "19"), errLate, "the late write, after the holder's read")
 		return []string{"16", "18, 19"}[i], nil
 	}
-	require.NoError(t, planTours(z.Ctx, lock, depots))
+	require.NoError(t, planTours(z.Ctx, lock, depots), "the first write of a holder, after its own read")
 	require.Equal(t, []string{"16", "18, 19"}, plans())
 
 	const laterHolder = "UPDATE plan SET token = 9223372036854775807, orders = 'its own';"
