@@ -35,6 +35,7 @@ func TestProperties(t *testing.T) {
 	asleep := []*property.Property{property.WakesOne, property.ArrivalWakesNobody} // here no waiter sleeps
 	property.DoesNotArise(t, lock, asleep...)
 	property.Lacks(t, lock, property.Lacking(2, asleep...)...)
+	property.Lacks(t, lock, property.KeptList) // as in step 4
 }
 
 // A process holds the lock, B waits, and the process is killed: its session is not closed, but expires.

@@ -28,6 +28,7 @@ func TestProperties(t *testing.T) {
 	property.Holds(t, lock, property.Has(3)...)
 	property.Holds(t, lock, property.UnlockTooMany, property.ReleasedWhileCutOff)
 	property.Lacks(t, lock, property.Lacking(3)...)
+	property.Lacks(t, lock, property.KeptList) // as in step 4
 }
 
 // isFirst ignores a child that is not part of the queue.

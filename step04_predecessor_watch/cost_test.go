@@ -281,6 +281,43 @@ func TestStillBrokenGivingUpWhileDisconnected(t *testing.T) {
 // watch is set, and the waiter has no znode any more.
 func TestStillBrokenKeptWatch(t *testing.T) { property.Lacks(t, lock, property.KeptWatch) }
 
+// Its list is sent in the next session, and its old znode is the first in it: Lock returns. The server deletes that
+// znode, and the next client's Lock returns as well.
+func TestStillBrokenKeptList(t *testing.T) { property.Lacks(t, lock, property.KeptList) }
+
+// The client library keeps a request that it has not sent only if it has three addresses or more. Before it connects
+// again to the address with which it was connected last, it drops what it has kept.
+func TestFewAddressesKeepNoRequest(t *testing.T) {
+	t.Parallel()
+	for addresses := 1; addresses <= 4; addresses++ {
+		z := zktest.New(t)
+		c := z.ConnectWith("the client", func(dial zk.Dialer) (*zk.Conn, func(), error) {
+			conn, err := zktest.Dial(slices.Repeat(z.Servers()[:1], addresses), zktest.SessionTimeout, dial)
+			return conn, conn.Close, err
+		})
+		busy := c.Tap.HoldRequest(wiretap.Exists, 1)
+		z.Go(c, func(context.Context) error {
+			_, _, err := c.Exists(z.Root)
+			return err
+		})
+		zktest.AwaitChan(z, "the connection to be busy", busy.Sprung())
+		list := z.Go(c, func(context.Context) error {
+			_, _, err := c.Children(z.Root)
+			return err
+		})
+		z.SoonAfter(5, list.Returned)                 // so that the list gets as far as the library
+		back := c.Tap.HoldRequest(wiretap.Connect, 1) // until the old session has ended
+		z.EndSession(c)
+		back.Let()
+		if addresses <= 2 {
+			assert.ErrorIs(t, list.Err(), zk.ErrNoServer, "%d addresses", addresses)
+			continue
+		}
+		assert.NoError(t, list.Err(), "%d addresses", addresses)
+		assert.NotEqual(t, c.ID, c.SessionID(), "%d addresses: the session of the list", addresses)
+	}
+}
+
 // The lock does not know its caller. A holder that locks again is one more waiter, behind
 // itself.
 func TestStillBrokenLockingTwice(t *testing.T) {

@@ -36,6 +36,7 @@ func TestTheClientsOwnLock(t *testing.T) {
 		LostDeleteReply,
 		GivesUpCutOff,
 		LineBreaks,
+		KeptList,
 		KeptWatch,
 		GivesUpAtOnce,
 		LaggingServer,
