@@ -285,8 +285,8 @@ func TestStillBrokenKeptWatch(t *testing.T) { property.Lacks(t, lock, property.K
 // znode, and the next client's Lock returns as well.
 func TestStillBrokenKeptList(t *testing.T) { property.Lacks(t, lock, property.KeptList) }
 
-// The client library keeps a request that it has not sent only if it has three addresses or more. Before it connects
-// again to the address with which it was connected last, it drops what it has kept.
+// A request waits in the client library when the connection breaks. The library sends it in the next session only if
+// it has three addresses or more: it drops what waits before it connects again to the address that it was connected to.
 func TestFewAddressesKeepNoRequest(t *testing.T) {
 	t.Parallel()
 	for addresses := 1; addresses <= 4; addresses++ {
