@@ -82,7 +82,7 @@ func (l *Lock) wait(ctx context.Context, node string) error {
 		}
 		select {
 		case event := <-changed:
-			if event.Err != nil { // the session has ended, and the watch with it
+			if event.Err != nil { // the session has ended, or the client is closed
 				return event.Err
 			}
 		case <-ctx.Done():

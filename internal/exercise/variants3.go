@@ -4,7 +4,7 @@ import "zklock/internal/property"
 
 var variants3 = []Variant{
 	right("waits by recursion", `
- if event.Err != nil { // the session has ended, and the watch with it
+ if event.Err != nil { // the session has ended, or the client is closed
  	return event.Err
  }
 +return l.wait(ctx, node)
@@ -18,7 +18,7 @@ var variants3 = []Variant{
 	// When the session has ended, the list returns an error.
 	right("looks again after any event", `
 -case event := <-changed:
--	if event.Err != nil { // the session has ended, and the watch with it
+-	if event.Err != nil { // the session has ended, or the client is closed
 -		return event.Err
 -	}
 +case <-changed:
@@ -38,7 +38,7 @@ var variants3 = []Variant{
  node, err := create(l.conn, l.dir+"/lock-", zk.FlagEphemeralSequential)
 `),
 	wrong("W13", atOnce, `
- if event.Err != nil { // the session has ended, and the watch with it
+ if event.Err != nil { // the session has ended, or the client is closed
  	return event.Err
  }
 +latch := make(chan struct{}) // which the watch that has just fired would have opened
@@ -53,7 +53,7 @@ var variants3 = []Variant{
 +for turn := 0; ; turn++ {
  	names, _, changed, err := l.conn.ChildrenW(l.dir)
 …
- if event.Err != nil { // the session has ended, and the watch with it
+ if event.Err != nil { // the session has ended, or the client is closed
  	return event.Err
  }
 +if turn == 1 { // the second notification is lost
@@ -63,7 +63,7 @@ var variants3 = []Variant{
 `),
 	// "I was woken, so the lock is free."
 	wrong("trusts the wake-up", property.OneHolder, `
--if event.Err != nil { // the session has ended, and the watch with it
+-if event.Err != nil { // the session has ended, or the client is closed
 -	return event.Err
 -}
 +return event.Err
@@ -117,7 +117,7 @@ var variants3 = []Variant{
 	alone("gives up when its connection breaks", property.ReleasedWhileCutOff, `
 -select {
 -case event := <-changed:
--	if event.Err != nil { // the session has ended, and the watch with it
+-	if event.Err != nil { // the session has ended, or the client is closed
 -		return event.Err
 +for isWoken := false; !isWoken; {
 +	select {

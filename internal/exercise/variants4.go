@@ -15,7 +15,7 @@ var variants4 = []Variant{
 `),
 	right("looks again after any event", `
 -case event := <-gone:
--	if event.Err != nil { // the session has ended, and the watch with it
+-	if event.Err != nil { // the session has ended, or the client is closed
 -		return event.Err
 -	}
 +case <-gone:
@@ -66,7 +66,7 @@ var variants4 = []Variant{
 -	continue
 +	return nil
 …
--if event.Err != nil { // the session has ended, and the watch with it
+-if event.Err != nil { // the session has ended, or the client is closed
 -	return event.Err
 -}
 +return event.Err // the one before me is deleted: it is my turn
@@ -102,7 +102,7 @@ var variants4 = []Variant{
 +}()
  select {
 -case event := <-gone:
--	if event.Err != nil { // the session has ended, and the watch with it
+-	if event.Err != nil { // the session has ended, or the client is closed
 -		return event.Err
 +case err := <-woken:
 +	if err != nil {
@@ -316,7 +316,7 @@ var variants4 = []Variant{
 	alone("a mutex for the goroutines", property.ManyShare, mutexForGoroutines),
 	// "The one before me was the first, and its znode has changed: it is my turn."
 	wrong("woken behind the first", property.WhateverIsInIt, `
- if event.Err != nil { // the session has ended, and the watch with it
+ if event.Err != nil { // the session has ended, or the client is closed
  	return event.Err
  }
 +if first, err := predecessor(names, before); first == "" && err == nil {
@@ -333,7 +333,7 @@ var variants4 = []Variant{
 	alone("waits on for a deletion", property.WhateverIsInIt, `
 -select {
 -case event := <-gone:
--	if event.Err != nil { // the session has ended, and the watch with it
+-	if event.Err != nil { // the session has ended, or the client is closed
 -		return event.Err
 +for isDeleted := false; !isDeleted; {
 +	select {

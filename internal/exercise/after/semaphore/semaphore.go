@@ -65,7 +65,7 @@ func (s *Semaphore) take(ctx context.Context) (node string, err error) {
 		}
 		select {
 		case event := <-changed:
-			if event.Err != nil { // the session has ended, and the watch with it
+			if event.Err != nil { // the session has ended, or the client is closed
 				return "", event.Err
 			}
 		case <-ctx.Done():
