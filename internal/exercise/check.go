@@ -156,7 +156,7 @@ func (a answer) tell(t *testing.T, e Exercise, page lang.Text) {
 	t.Fail()
 	say(lang.Of("%[1]v seen: %[3]v", "%[1]v %[2]v\n  看到的：%[3]v", string(a.verdict), a.name, a.seen))
 	say(lang.Of("  ask yourself: %v", "  问问自己：%v", a.ask))
-	say(lang.Of("  more: %v, and %v", "  想知道更多：%v，以及 %v", Command("hint", e.Name), page))
+	say(lang.Of("  more: %v, and %v", "  想知道更多：%v，以及 %v", Command("hint", e.Name), e.reading(page)))
 }
 
 // answers checks as many properties at the same time as there are places, because most of their
@@ -362,6 +362,14 @@ func (e Exercise) chapter(question string) lang.Text {
 		page = filepath.Join(e.Home, "README")
 	}
 	return lang.Text{EN: page + ".md", ZH: page + ".zh-CN.md"}
+}
+
+// reading says what to read of a page: of a chapter whose code solves the exercise, the section that does not.
+func (e Exercise) reading(page lang.Text) lang.Text {
+	if !e.IsStep() || e.Name == Step5.Name {
+		return page
+	}
+	return lang.Of(`"The idea" in %v`, "%v 的“思路”一节", page)
 }
 
 // heldBefore reports whether a question is one that an earlier check has answered with yes: it was about canBeUsed, or

@@ -159,6 +159,24 @@ func TestThePageOfAQuestion(t *testing.T) {
 	}
 }
 
+// The chapters whose code solves the exercise have the section that the check names.
+func TestTheSectionOfAQuestion(t *testing.T) {
+	for _, e := range []Exercise{Step1, Step2, Step3, Step4, Step6} {
+		read := e.reading(e.chapter(e.Properties[0].String()))
+		assert.Equal(t, `"The idea" in `+filepath.Join(e.Home, "README.md"), read.EN)
+		assert.Equal(t, filepath.Join(e.Home, "README.zh-CN.md")+" 的“思路”一节", read.ZH)
+		for page, order := range map[string]string{
+			"README.md": `(?s)\n## The idea\n.*\n## The code\n`, "README.zh-CN.md": `(?s)\n## 思路\n.*\n## 代码\n`,
+		} {
+			text, err := os.ReadFile(filepath.Join(e.Home, page))
+			require.NoError(t, err)
+			assert.Regexp(t, order, string(text), e.Name)
+		}
+	}
+	page := Step5.chapter(Step5.Properties[0].String())
+	assert.Equal(t, page, Step5.reading(page), "its chapter leads from stair to stair")
+}
+
 // A learner who is in part B, and whose last change broke what part A has built, is not sent back to part A.
 func TestWhatHeldBefore(t *testing.T) {
 	lacksReentry := slices.Index(Step5.Properties, property.LocksAgain)
