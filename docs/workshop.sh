@@ -1,8 +1,8 @@
 #!/bin/bash
 # Writes what the groups of the bug hunt get into a folder: of each group its slip, its mistakes in Go
-# without their names, and, from the texts of the course, its listing, in which >> marks its part; each line of
-# both has a number. And go-key.txt, which names the mistakes by group and line of the Go; and class.txt, the three
-# passages that are opened in class. To be printed, papers.html has class.txt, the listings and the slips, and go.html
+# without their names, as the code is after the change, and, from the texts of the course, its listing, in which >>
+# marks its part; each line of both has a number. And go-key.txt, which names the mistakes by group and line of the Go,
+# with the changes; and class.txt, the three passages that are opened in class. To be printed, papers.html has class.txt, the listings and the slips, and go.html
 # the Go and its key; each group begins a page.
 #
 #	bash docs/workshop.sh FOLDER [TEXTS]
@@ -14,42 +14,48 @@ mkdir -p "$1"
 papers=$(cd "$1" && pwd)
 texts=${2:+$(cd "$2" && pwd)}
 cd "$(dirname "$0")/.."
-zh= of='In the lock of step %d.' named='Group %d' class='The class' key='The key of the Go'
+zh= of='In the lock of step %d:' named='Group %d' class='The class' key='The key of the Go'
 case ${ZKLOCK_LANG-} in
-zh*) zh=.zh-CN of='在第 %d 步的锁里。' named='第 %d 组' class='全班' key='Go 代码的答案' ;;
+zh*) zh=.zh-CN of='在第 %d 步的锁里：' named='第 %d 组' class='全班' key='Go 代码的答案' ;;
 esac
 
-# in_go MISTAKES: the sentence and the code of each, such as (1|6) for W1 and W6. Before each stands @ and its number.
+# in_go MISTAKES: the sentence and the code of each, such as (1|6) for W1 and W6. Before each stands @ and its number. A
+# belief would answer what the group is asked: in its place is the step.
 in_go() {
-	grep -m 1 '^- .*`right`' docs/mistakes$zh.md
+	grep -m 1 '^- .*`right`' docs/mistakes$zh.md | sed 's/^- //'
 	awk -v of="$of" "/^[#<]/ { p = 0 }
 		/^### W$1[^0-9]|^\*\*(The belief|有人以为).*\[W$1\]\(/ {
 			p = 1
 			match(\$0, /W$1[^0-9]/)
 			print \"@\" substr(\$0, RSTART, RLENGTH - 1)
-			if (FILENAME ~ /^step/) printf of \"\n\", substr(FILENAME, 6, 1)
+			if (FILENAME ~ /^step/) {
+				printf of \"\n\", substr(FILENAME, 6, 1)
+				next
+			}
 		}
 		p" step0[1-4]*/README$zh.md docs/mistakes$zh.md |
 		grep -vE '^[#<]|TestMine|TestW' |
-		sed -E -e 's/, after W[0-9]+ is fixed|，改好 W[0-9]+ 之后//' -e 's/ \(\[W[0-9]+\][^)]*\) in our list\)|（错误清单里的 \[W[0-9]+\][^)]*\)）//' \
-			-e '/^@/!s/\[W[0-9]+\]\([^)]*\)//; s/ \(\)|（）//; s/\(, /(/; s/（，/（/; s/\( /(/'
+		sed -E 's/, after W[0-9]+ is fixed|，改好 W[0-9]+ 之后//'
 }
 
-# numbered GROUP: in_go's lines of code get numbers, and each @ becomes a line of the key.
+# numbered GROUP: in_go's text without the marks of Markdown but those of names. Of a diff it has what is there after the
+# change. Lines of code get numbers. Each @ becomes a line of the key, above the diff.
 numbered() {
-	awk -v group="$1" -v key="$papers/go-key.txt" -v list="docs/mistakes$zh.md" '
+	awk -v group="$1" -v key="$papers/$1-key.txt" -v list="docs/mistakes$zh.md" '
 		FILENAME == list { if (match($0, /^### W[0-9]+/)) title[substr($0, 5, RLENGTH - 4)] = substr($0, 5); next }
 		/^@/ { mistake = substr($0, 2); print ""; next }
-		/^```/ && ! code { code = 1; first = n + 1; print; next }
-		/^```/ { code = 0; print group ", " first "-" n ": " title[mistake] >>key; print; next }
-		code { print ++n ". " $0; next }
-		{ print }' "docs/mistakes$zh.md" - | cat -s
+		/^```/ && ! fence { fence = $0; first = n + 1; diff = ""; next }
+		/^```/ { fence = ""; print group ", " first "-" n ": " title[mistake] >key; printf "%s", diff >key; next }
+		fence ~ /diff/ { diff = diff $0 "\n"; if (/^-/) next; $0 = substr($0, 2) }
+		fence { print ++n ". " $0; next }
+		{ gsub(/\*/, ""); print }' "docs/mistakes$zh.md" - | cat -s
 }
 
-# page HEAD [TASK]: of the text that it reads, a printed page or more, each with this head; >> marks a line.
+# page HEAD [TASK]: of the text that it reads, a printed page or more, each with this head; >> marks a line. Names in
+# `` are bold, but not in a line of code, which has a number.
 page() {
 	echo "<table><thead><tr><th>$1</th></tr></thead><tr><td><p>${2-}</p><pre>"
-	sed -E 's/&/\&amp;/g; s/</\&lt;/g; s,.*,<div>&</div>,; s/^<div>>>/<div class="marked">>>/' | tr -d '\n'
+	sed -E -e 's/&/\&amp;/g; s/</\&lt;/g' -e '/^(>> )?[0-9]+\. /!s,`([^`]*)`,<b>\1</b>,g' -e 's,.*,<div>&</div>,; s/^<div>>>/<div class="marked">>>/' | tr -d '\n'
 	echo "</pre></td></tr></table>"
 }
 style='<!doctype html><meta charset="utf-8"><style>
@@ -75,7 +81,6 @@ groups() {
 }
 task=$(sed -nE 's/^1\. \*\*(The hunt|讨论)[^*]*\*\*[^*]*\*([^*]*)\*.*/\2/p' docs/workshop$zh.md)
 
-rm -f "$papers/go-key.txt"
 go() {
 	echo "bash docs/kit/hunt.sh $mistakes" >"$papers/$group-slip.txt"
 	in_go "(${mistakes// /|})" | numbered "$group" >"$papers/$group-go.txt"
@@ -85,7 +90,8 @@ slip() { echo "<div class=\"slip\">$head: <code>$(cat "$papers/$group-slip.txt")
 {
 	echo "$style"
 	groups go
-	sort -o "$papers/go-key.txt" -s -n "$papers/go-key.txt"
+	cat "$papers"/[1-9]-key.txt >"$papers/go-key.txt"
+	rm "$papers"/[1-9]-key.txt
 	page "$key" <"$papers/go-key.txt"
 	groups slip
 } >"$papers/go.html"
