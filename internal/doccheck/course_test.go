@@ -184,40 +184,61 @@ func TestTheCoursePageListsTheRowsWithTwoHolders(t *testing.T) {
 	}
 }
 
-var starredRow = regexp.MustCompile(`\[([A-Z]\d+)\]\(#(\w+)\)(?:(?: \(|（)(\d:\d\d))?`)
-
 // A row with a star has its time in the workshop: the minute that the head of the course page says, or a link for a class
 // that is early. L10 is what is written at home.
 func TestTheWorkshopHasTimeForTheRowsForTheClass(t *testing.T) {
 	r := read(t)
 	for course, workshop := range map[string]string{"course.md": "workshop.md", "course.zh-CN.md": "workshop.zh-CN.md"} {
-		minutes, links := map[string]bool{}, map[string]bool{}
-		for _, s := range r.pages["docs/"+workshop].sections {
-			for _, row := range s.rows {
-				if s.heading == "In your hand" || s.heading == "手里的一页" {
-					minutes[cellsOf(row)[0]] = true
-				}
-			}
-			for _, l := range s.links() {
-				links[l.text] = true
-			}
+		minutes, links := minutesOf(r.pages["docs/"+workshop]), linksOf(r.pages["docs/"+workshop])
+		rows := starredRows(r.pages["docs/"+course])
+		assert.Len(t, rows, 10, course)
+		for _, row := range rows {
+			hasTime := minutes[row.minute] || links[course+"#"+row.anchor] || row.name == "L10"
+			assert.True(t, hasTime, "docs/%s has no time for %s %s", workshop, row.name, row.minute)
 		}
-		rows := 0
-		for _, s := range r.pages["docs/"+course].sections {
-			for _, l := range s.prose {
-				if !strings.HasPrefix(l.text, "**") || !strings.Contains(l.text, "★") {
-					continue
-				}
-				for _, row := range starredRow.FindAllStringSubmatch(l.text, -1) {
-					rows++
-					name, anchor, minute := row[1], row[2], row[3]
-					hasTime := minutes[minute] || links[course+"#"+anchor] || name == "L10"
-					assert.True(t, hasTime, "docs/%s has no time for %s %s", workshop, name, minute)
-				}
-			}
-		}
-		assert.Equal(t, 10, rows, course)
 	}
+}
+
+// minutesOf has the times of the class: the first cells of the hand.
+func minutesOf(workshop page) map[string]bool {
+	minutes := map[string]bool{}
+	for _, s := range workshop.sections {
+		if s.heading != "In your hand" && s.heading != "手里的一页" {
+			continue
+		}
+		for _, row := range s.rows {
+			minutes[cellsOf(row)[0]] = true
+		}
+	}
+	return minutes
+}
+
+// linksOf has where a page's links lead.
+func linksOf(p page) map[string]bool {
+	links := map[string]bool{}
+	for _, s := range p.sections {
+		for _, l := range s.links() {
+			links[l.text] = true
+		}
+	}
+	return links
+}
+
+var starredRow = regexp.MustCompile(`\[([A-Z]\d+)\]\(#(\w+)\)(?:(?: \(|（)(\d:\d\d))?`)
+
+// starredRows lists the rows that the head of the course page says to have a star, each with its minute, if it has one.
+func starredRows(course page) (all []struct{ name, anchor, minute string }) {
+	for _, s := range course.sections {
+		for _, l := range s.prose {
+			if !strings.HasPrefix(l.text, "**") || !strings.Contains(l.text, "★") {
+				continue
+			}
+			for _, row := range starredRow.FindAllStringSubmatch(l.text, -1) {
+				all = append(all, struct{ name, anchor, minute string }{row[1], row[2], row[3]})
+			}
+		}
+	}
+	return all
 }
 
 // A row with an arrow leads to a row of another document, and has that row's result.
