@@ -415,10 +415,10 @@ func TestTheGoOfThePageSendsTheToken(t *testing.T) {
 	const lateToken = 1
 	plans := func() []string { return []string{stores[0].plan(), stores[1].plan()} }
 
-	require.NoError(t, writePlan(z.Ctx, depots[1], lateToken, "18, 19"), "the late write, before the holder's read")
+	require.NoError(t, writePlan(z.Ctx, depots[1], lateToken, "18, 19"), "(1) the late write, before the holder's read")
 	replan = func(_ context.Context, plans []string, i int) (string, error) {
 		require.Equal(t, "18, 19", plans[1], "the holder has read the late write")
-		require.ErrorIs(t, writePlan(z.Ctx, depots[1], lateToken, "19"), errLate, "the late write, after the holder's read")
+		require.ErrorIs(t, writePlan(z.Ctx, depots[1], lateToken, "19"), errLate, "(2) the late write, after the holder's read")
 		return []string{"16", "18, 19"}[i], nil
 	}
 	require.NoError(t, planTours(z.Ctx, lock, depots), "the first write of a holder, after its own read")
@@ -429,13 +429,13 @@ func TestTheGoOfThePageSendsTheToken(t *testing.T) {
 		stores[i].run(laterHolder)
 		return "old", nil
 	}
-	require.ErrorIs(t, planTours(z.Ctx, lock, depots), errLate, "a later holder has written while this one worked")
+	require.ErrorIs(t, planTours(z.Ctx, lock, depots), errLate, "(3) a later holder has written while this one worked")
 	require.Equal(t, []string{"its own", "18, 19"}, plans())
 	replan = func(context.Context, []string, int) (string, error) {
 		t.Error("the holder is late, and has read")
 		return "", nil
 	}
-	require.ErrorIs(t, planTours(z.Ctx, lock, depots), errLate, "a later holder has read before this one")
+	require.ErrorIs(t, planTours(z.Ctx, lock, depots), errLate, "(3) a later holder has read before this one")
 
 	hold, err := lock.TryLock(z.Ctx)
 	require.NoError(t, err, "each has unlocked")
