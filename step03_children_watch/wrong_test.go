@@ -91,7 +91,7 @@ func TestW13MakesItsLatchTooLate(t *testing.T) {
 		"the lock is free, and the waiter's Lock has returned",
 	)
 	seen := wiretap.Count(waiter.Tap.Frames())
-	t.Logf("notifications received: %d, lists asked for: %d, queue: %v; and the waiter sleeps",
+	t.Logf("W13: notifications received: %d, lists asked for: %d, queue: %v; and the waiter sleeps",
 		seen.Notifications, seen.Requests[wiretap.GetChildren], waiter.Queue())
 	assert.Equal(t, 1, seen.Notifications, "notifications received")
 	assert.Equal(t, 1, seen.Requests[wiretap.GetChildren], "lists asked for")

@@ -206,8 +206,10 @@ func TestW27LooksAtNoType(t *testing.T) {
 	waiting.MustWait("A")
 	b.Tap.HangUp()
 	require.NoError(t, waiting.Err(), "what B's Lock answers after its connection broke, while A holds the lock")
-	assert.Equal(t, a.ID, owner(t, z, a.Znode()), "the session of A's znode: A and B hold the lock at once")
-	assert.Len(t, a.Queue(), 2, "the queue")
+	require.Equal(t, a.ID, owner(t, z, a.Znode()), "the session of A's znode: A and B hold the lock at once")
+	queue := a.Queue()
+	require.Len(t, queue, 2, "the queue")
+	t.Logf("W27: B's connection broke while A held the lock, and B got the lock as well; the queue: %v", queue)
 }
 
 // owner is the session that a znode belongs to; the znode must exist.
@@ -350,13 +352,11 @@ func TestW18TriesAndStays(t *testing.T) {
 	next.Queued()
 	holder.Release()
 	next.MustWait("B's TryLock has failed, and its znode is before this one")
-	assert.ErrorIs(
-		t,
-		b.Start().Err(),
-		errHeld,
-		"B's second try, while nobody has the lock: its first znode is before its second",
-	)
-	assert.Len(t, holder.Queue(), 3, "the queue: two of B's, and the next one's, and nobody holds the lock")
+	second := b.Start().Err()
+	require.ErrorIs(t, second, errHeld, "B's second try, while nobody has the lock: its first znode is before its second")
+	queue := holder.Queue()
+	require.Len(t, queue, 3, "the queue: two of B's, and the next one's, and nobody holds the lock")
+	t.Logf("W18: nobody holds the lock, and B's second try says %q; the queue, two of them B's: %v", second, queue)
 }
 
 // W19, published in the same. The idea: print an error of the list, and then wait
@@ -415,13 +415,15 @@ func TestW20ComparesAPathWithAName(t *testing.T) {
 	explore.Acts(compares)
 	t.Parallel()
 	alone := compares.Join(zktest.New(t), "the only one")
-	require.ErrorIs(t, alone.Start().Err(), errNoneBefore, "the lock is free, and nobody else has ever asked for it")
-	assert.Equal(
+	err := alone.Start().Err()
+	require.ErrorIs(t, err, errNoneBefore, "the lock is free, and nobody else has ever asked for it")
+	require.Equal(
 		t,
 		1,
 		wiretap.Count(alone.Tap.Frames()).Names,
 		"names in the list: its own is the first, and there is no other",
 	)
+	t.Logf("W20: the lock is free, nobody else has ever asked for it, and Lock returns the error %q", err)
 }
 
 // W21, published in the same, once W20 is fixed. The idea: list to see whether we are
@@ -457,7 +459,9 @@ func TestW21LooksTwice(t *testing.T) {
 	holder.Release()
 	assert.Len(t, holder.Queue(), 1, "the queue: the waiter is the first")
 	slow.Let()
-	require.ErrorIs(t, waiting.Err(), errNoneBefore, "the lock is free, and it is the waiter's turn")
+	err := waiting.Err()
+	require.ErrorIs(t, err, errNoneBefore, "the lock is free, and it is the waiter's turn")
+	t.Logf("W21: the lock is free, it is the waiter's turn, and its Lock returns the error %q", err)
 }
 
 // W22, published in the same. The idea: what can fail while we wait is in a try block,
@@ -481,10 +485,12 @@ func TestW22LooksBeforeTheTry(t *testing.T) {
 	z := zktest.New(t)
 	a := looks.Join(z, "A")
 	a.Tap.LoseReply(wiretap.GetChildren, 1)
-	require.ErrorIs(t, a.Start().Err(), zk.ErrConnectionClosed, "the error that the caller gets")
+	err := a.Start().Err()
+	require.ErrorIs(t, err, zk.ErrConnectionClosed, "the error that the caller gets")
 	z.Await("A to be back", func() bool { return a.State() == zk.StateHasSession })
-	assert.Equal(t, a.ID, a.SessionID(), "A's session lives on")
+	require.Equal(t, a.ID, a.SessionID(), "A's session lives on")
 	lock.Join(z, "the next").Start().MustWait("A has given up, and its znode is before this one")
+	t.Logf("W22: A's Lock returned the error %q, and the next client waits for A's znode; the queue: %v", err, a.Queue())
 }
 
 // W24, published in the same. The idea: set a watch on our predecessor, and wait for its
@@ -521,8 +527,10 @@ func TestW24WaitsWhateverIsThere(t *testing.T) {
 	holder.Release()
 	slow.Let()
 	waiting.MustWait("nobody, by mistake")
-	assert.Equal(t, []string{pathpkg.Base(waiting.Znode())}, waiting.Queue(), "the queue: the waiter is the first")
-	assert.ErrorIs(t, waiting.Cancel(), context.Canceled, "only giving up ends the wait")
+	queue := waiting.Queue()
+	require.Equal(t, []string{pathpkg.Base(waiting.Znode())}, queue, "the queue: the waiter is the first")
+	require.ErrorIs(t, waiting.Cancel(), context.Canceled, "only giving up ends the wait")
+	t.Logf("W24: the holder has released the lock, and the waiter, the only one in the queue %v, still waits", queue)
 }
 
 // W15, published in the same. The idea: the watcher wakes the waiting thread,
@@ -563,14 +571,16 @@ func TestW15WakesUnderTheWaitersLock(t *testing.T) {
 	holder, waiter := line[0], line[1]
 	count := z.Count(waiter)
 	holder.Release()
-	assert.Equal(t, 1, count().Notifications, "the waiter was notified of the release")
-	assert.Equal(t, []string{pathpkg.Base(waiter.Znode())}, waiter.Queue(), "the queue: the waiter is the first")
-	assert.Never(
+	require.Equal(t, 1, count().Notifications, "the waiter was notified of the release")
+	queue := waiter.Queue()
+	require.Equal(t, []string{pathpkg.Base(waiter.Znode())}, queue, "the queue: the waiter is the first")
+	require.Never(
 		t,
 		waiter.Returned,
 		100*time.Millisecond,
 		10*time.Millisecond,
 		"its Lock, whose watcher waits for it, has returned",
 	)
-	assert.ErrorIs(t, waiter.Cancel(), context.Canceled, "only giving up ends the wait")
+	require.ErrorIs(t, waiter.Cancel(), context.Canceled, "only giving up ends the wait")
+	t.Logf("W15: the waiter was notified of the release, is the only one in the queue %v, and its Lock did not return", queue)
 }

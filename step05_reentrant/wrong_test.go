@@ -77,7 +77,9 @@ func TestW10OneCountForAllLocks(t *testing.T) {
 	property.Over("stock", newBasic).Join(z, "B").Acquire()
 	a := subject.Join(z, "A")
 	a.Acquire() // and believes that it holds stock beside B
-	require.Len(t, a.Queue(), 1, "the queue for stock: A has asked nobody")
+	queue := a.Queue()
+	require.Len(t, queue, 1, "the queue for stock: A has asked nobody")
+	t.Logf("W10: B holds the lock of stock, and A, which holds that of orders, got it as well; the queue for stock: %v", queue)
 }
 
 // W11, published in 基于zookeeper实现分布式锁(下). The idea: count the holds, so
@@ -256,5 +258,8 @@ func TestW25TakesADirectoryForAPlace(t *testing.T) {
 		turn := a.Start()
 		waits := turn.Waits() != zktest.Returned
 		require.Equal(t, c.waits, waits, "%s waits for block-0, which is the directory of another lock", c.lock.Name)
+		if c.waits {
+			t.Logf("%s: nobody holds the lock, and A waits; the queue: %v", c.lock.Name, a.Queue())
+		}
 	}
 }

@@ -267,8 +267,8 @@ func hunts(t *testing.T, command string, numbers ...string) (said string, err er
 	return string(text), err
 }
 
-// Of each test hunt.sh prints what was seen, and the name with PASS or FAIL. It fails if a test does, and says so if a
-// mistake has no test.
+// Of each test hunt.sh prints what was seen, and that the mistake was found: a test passes if its lock is wrong, and PASS
+// would read like praise. It fails if a test does, and says so if a mistake has no test.
 func TestTheHuntPrintsWhatWasSeen(t *testing.T) {
 	said, err := hunts(t, `echo '=== RUN   TestW1Persistent
 === RUN   TestW1Persistent/W1:_a_crash
@@ -281,7 +281,7 @@ testing: warning: no tests to run
 PASS
 ok  	zklock/step03_children_watch	0.012s [no tests to run]'`, "1")
 	require.NoError(t, err, "%s", said)
-	assert.Equal(t, "W1 lacks \"a crash\": its znode still exists\nPASS TestW1Persistent\n", said)
+	assert.Equal(t, "W1 lacks \"a crash\": its znode still exists\nFOUND W1 Persistent\n", said)
 
 	said, err = hunts(t, "echo '    wrong_test.go:9: B waits'; echo '--- FAIL: TestW8Trusts (1.00s)'; exit 1", "8")
 	require.Error(t, err)
