@@ -117,7 +117,7 @@ func TestTheBookInABrowser(t *testing.T) {
 	b.Do(chromedp.Click(chromedp.CSS(`.run .phases button:nth-child(3)`)))
 	b.Contains(".run .caption", "The store has accepted the late write of client 0, and the value of client 1 is lost")
 	b.Until(fmt.Sprintf(`(document.querySelector(%q).click(), document.querySelector(".run .detail").textContent.includes("too late"))`, back))
-	b.Says(".run .detail", "Client 0 writes to the store: accepted, too late: there is no token to check.")
+	b.Says(".run .detail", "Client 0 writes to the store: accepted, too late.")
 
 	// Without storage all of it works as well.
 	b.Do(chromedp.Navigate(address("step01.html")))

@@ -230,6 +230,35 @@ func TestThePausedHolderInABrowser(t *testing.T) {
 	w.Contains("#lesson", "Step 5: The store has refused the late write of client 0")
 }
 
+// Of a lock without tokens the page says what happened, and no word of tokens: what repairs it is the question.
+func TestALockWithoutTokensIsShownWithoutTheWordInABrowser(t *testing.T) {
+	t.Parallel()
+	w := shows(t, "4", 2)
+	w.press("#board0 summary")
+	browser.Evaluate[any](w.Browser, `
+		drawn = new Set();
+		own = CanvasRenderingContext2D.prototype.fillText;
+		CanvasRenderingContext2D.prototype.fillText = function (words, ...where) {
+			drawn.add(words);
+			own.call(this, words, ...where);
+		};
+		null`)
+	for client, state := range []string{"holds", "waits"} {
+		w.click(client, "lock")
+		w.becomes(client, state)
+	}
+	w.click(0, "stop")
+	w.becomes(1, "holds")
+	w.click(1, "put")
+	w.Contains("#log", "Client 1 writes to the store: accepted.")
+	w.click(0, "put")
+	w.click(0, "continue")
+	w.Contains("#log", "Client 0 writes to the store: accepted, too late.")
+	w.Contains("#board0 .store", "client 0: accepted, too late")
+	w.Until(`drawn.has("The store: client 0's value") && drawn.has("Client 0: accepted, too late")`)
+	assert.Empty(t, browser.Evaluate[[]string](w.Browser, `[document.body.innerText, ...drawn].filter((text) => /token/i.test(text))`))
+}
+
 func TestTheLearnersLockInABrowser(t *testing.T) {
 	t.Parallel()
 	repo, err := filepath.Abs(filepath.Join("..", "..", ".."))

@@ -341,6 +341,8 @@ class Board {
       ...(writes ?? []).slice(0, 3).map((w) => make("p", {}, writeLine(w)))]);
     if (!root.querySelector("details").open) return;
     const { clients, nodes, watches } = this.story;
+    const hasTokens = Number(is.step) >= 5 || is.rows.some((r) => r.token);
+    root.querySelector("table").classList.toggle("tokenless", !hasTokens);
     fill(root.querySelector("tbody"), clients.map((c, i) => row(say(c.name), stateName(this.state(i), this.owns(i)),
       nodes.filter((n) => n.owner === i && there(n, now)).map(number).join(", ") || say("none", "无"),
       watches.filter((w) => w.client === i && there(w, now)).map((w) => target(this.story, w)).join(", ") || say("nothing", "无"),

@@ -301,7 +301,7 @@ class Stage {
   }
 
   // drawStore draws what the lock protects. If the accepted value was written too late, the store
-  // has the colour of harm.
+  // has the colour of harm. Of a lock without tokens it says no word of tokens: that would be the repair.
   drawStore() {
     const { ink, color, store: { x, y, w, h } } = this, { last, value, greatest } = this.kept();
     const harmed = Boolean(value?.late);
@@ -313,17 +313,13 @@ class Stage {
     ink.lineWidth = 2;
     ink.stroke();
     const of = value && clientName(value.client), step = h / 3.1, fill = harmed ? color.paper : color.ink;
-    const lines = [
-      value ? say(`The store: ${of}'s value`, `存储：${of} 写入的值`) : say("The store: nothing written yet", "存储：还没有写入过"),
-      greatest ? say(`greatest token: ${tokenName(greatest)}`, `最大令牌：${tokenName(greatest)}`) : value ? say("no token to compare", "没有令牌可供比较") : "",
-      last ? capital(storeSays(last)) : "",
-    ];
-    lines.forEach((words, at) => {
-      const i = value ? at : at + 1; // if nothing is written yet, the only line is in the middle
-      const weight = at === 1 ? "400" : "700";
+    const lines = [{ words: value ? say(`The store: ${of}'s value`, `存储：${of} 写入的值`) : say("The store: nothing written yet", "存储：还没有写入过"), weight: "700" }];
+    if (greatest) lines.push({ words: say(`greatest token: ${tokenName(greatest)}`, `最大令牌：${tokenName(greatest)}`), weight: "400" });
+    if (last) lines.push({ words: capital(storeSays(last)), weight: "700" });
+    lines.forEach(({ words, weight }, i) => {
       ink.font = `${weight} 10px system-ui, "DejaVu Sans", sans-serif`;
       const fits = 10 * (w - 12) / (ink.measureText(words).width || 1);
-      this.text(words, x, y + (i - 1) * step + 1, fill, Math.min(16, step * 0.85, fits) / this.scale, weight);
+      this.text(words, x, y + (i - (lines.length - 1) / 2) * step + 1, fill, Math.min(16, step * 0.85, fits) / this.scale, weight);
     });
     for (const write of this.story.writes ?? []) if (write.from <= this.t && this.t < write.to) this.flyingWrite(write);
     this.story.clients.forEach((c, i) => c.pending && this.pendingWrite(i));

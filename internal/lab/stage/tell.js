@@ -86,14 +86,13 @@ function stateSentence({ clients: [client], state, text: error, token, again }) 
 }
 
 // verdict says how the store has answered a write. A write that is late and accepted does harm.
-function verdict({ token, ok, late }) {
+function verdict({ ok, late }) {
   if (!ok) return say("refused: a later holder has written", "被拒绝：后来的持有者已经写过");
-  if (late) return token ? say("accepted, too late", "被接受，可是太晚了") : say("accepted, too late: there is no token to check", "被接受，可是太晚了：没有令牌可供检查");
-  return token ? say("accepted", "被接受") : say("accepted: there is no token to check", "被接受：没有令牌可供检查");
+  return late ? say("accepted, too late", "被接受，可是太晚了") : say("accepted", "被接受");
 }
 
 // storeSays names the client of a write and says how the store has answered.
-const storeSays = (w) => `${clientName(w.client)}${say(": ", "：")}${w.ok && !w.late ? say("accepted", "被接受") : w.ok ? say("accepted, too late", "被接受，可是太晚了") : say("refused, too late", "被拒绝，太晚了")}`;
+const storeSays = (w) => `${clientName(w.client)}${say(": ", "：")}${w.ok ? verdict(w) : say("refused, too late", "被拒绝，太晚了")}`;
 
 function writeSentence(w) {
   if (!w.token) return say(`${clientName(w.client)} writes to the store: ${verdict(w)}.`, `${clientName(w.client)} 写入存储：${verdict(w)}。`);
