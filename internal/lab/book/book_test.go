@@ -334,7 +334,6 @@ func TestTheRunsAreInTheChapters(t *testing.T) {
 		"step06.html": {2},
 
 		"step05-holder.html": {2},
-		"limits.html":        {1, 1},
 	} {
 		for _, folder := range []string{"", "zh-CN/"} {
 			runs := plays.FindAllString(string(files[folder+name]), -1)

@@ -106,7 +106,7 @@ func TestTheBookInABrowser(t *testing.T) {
 	}
 
 	// The late write moves in the page that is about it: with a token it is refused. A step stops at a write, too.
-	b.Do(chromedp.Navigate(address("limits.html")))
+	b.Do(chromedp.Navigate(address("step05-holder.html")))
 	browser.Evaluate[any](b, `void all(".veil button").forEach((show) => show.click())`)
 	b.Until(`all(".strip").length === 2 && all(".strip").every((s) => s.drawn)`)
 	for i, late := range []string{"0 late", "0 refused"} {
@@ -117,7 +117,7 @@ func TestTheBookInABrowser(t *testing.T) {
 	b.Do(chromedp.Click(chromedp.CSS(`.run .phases button:nth-child(3)`)))
 	b.Contains(".run .caption", "The store has accepted the late write of client 0, and the value of client 1 is lost")
 	b.Until(fmt.Sprintf(`(document.querySelector(%q).click(), document.querySelector(".run .detail").textContent.includes("too late"))`, back))
-	b.Says(".run .detail", "Client 0 writes to the store: accepted, too late.")
+	b.Says(".run .detail", "left: Client 0 writes to the store: accepted, too late.")
 
 	// Without storage all of it works as well.
 	b.Do(chromedp.Navigate(address("step01.html")))
