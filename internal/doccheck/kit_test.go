@@ -291,3 +291,19 @@ ok  	zklock/step03_children_watch	0.012s [no tests to run]'`, "1")
 	require.Error(t, err)
 	assert.Regexp(t, "^There is no W99: .*\n$", said)
 }
+
+// The test of each mistake prints what it saw, as a property does that the lock lacks.
+func TestEachTestOfTheHuntSaysWhatItSaw(t *testing.T) {
+	tests := regexp.MustCompile(`(?ms)^func (TestW\d+[A-Z]\w*)\(.*?^}`)
+	seen := 0
+	for name, text := range read(t).code {
+		if !strings.HasSuffix(name, "/wrong_test.go") {
+			continue
+		}
+		for _, test := range tests.FindAllStringSubmatch(text, -1) {
+			assert.Regexp(t, `property\.Lacks\(|t\.Logf\("(W\d+|%s): `, test[0], test[1])
+			seen++
+		}
+	}
+	assert.Greater(t, seen, 20)
+}
