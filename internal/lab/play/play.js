@@ -1049,8 +1049,11 @@ async function recall() {
   past.clock = clock(past.stories, isEven, SPAN / 1000);
   past.last = Math.max(...past.stories.map((s, i) => past.clock.shown(i, s.end)));
   past.moments = together(past.stories.flatMap((story, i) => {
-    const place = ({ frame, write, event }) => past.clock.shown(i, event ? event.from + 1 : ((frame ?? write).from + (frame ?? write).to) / 2);
     const frames = polls(i) ? unlikeBefore(story) : story.frames;
+    const middle = ({ from, to }) => (from + to) / 2;
+    // A client's state follows a message, which is drawn on its way for longer than it was.
+    const after = ({ from, client }) => Math.max(from, ...frames.filter((f) => f.client === client && f.from <= from).map(middle)) + 1;
+    const place = ({ frame, write, event }) => past.clock.shown(i, event ? after(event) : middle(frame ?? write));
     const all = [...frames.map((frame) => ({ frame })), ...story.writes.map((write) => ({ write })), ...(polls(i) ? changes(story) : []).map((event) => ({ event }))];
     return all.filter(({ frame, write, event }) => (frame ?? write ?? event).from >= story.phases[0].at).map((m) => ({ ...m, story, at: place(m) }));
   }).sort((a, b) => a.at - b.at));
@@ -1097,8 +1100,8 @@ function unlikeBefore({ frames }) {
 function changes({ clients, nodes, znode }) {
   const deleted = znode ? nodes.filter((n) => n.to >= 0) : [];
   return [...deleted.map((n) => ({ from: n.to, says: () => say(`The znode of ${clientName(n.owner)} is deleted.`, `${clientName(n.owner)} 的 znode 被删除。`) })), ...clients.flatMap((c, i) => [
-    ...c.states.map(({ at, is }) => ({ from: at, says: () => `${capital(clientName(i))}${say(": ", "：")}${stateName(is)}` })),
-    ...(c.over > 0 ? [{ from: c.over, says: () => tell({ what: "expired", clients: [i] }) }] : []),
+    ...c.states.map(({ at, is }) => ({ from: at, client: i, says: () => `${capital(clientName(i))}${say(": ", "：")}${stateName(is)}` })),
+    ...(c.over > 0 ? [{ from: c.over, client: i, says: () => tell({ what: "expired", clients: [i] }) }] : []),
   ])];
 }
 
