@@ -156,7 +156,7 @@ func (a answer) tell(t *testing.T, e Exercise, page lang.Text) {
 	t.Fail()
 	say(lang.Of("%[1]v seen: %[3]v", "%[1]v %[2]v\n  看到的：%[3]v", string(a.verdict), a.name, a.seen))
 	say(lang.Of("  ask yourself: %v", "  问问自己：%v", a.ask))
-	say(lang.Of("  more: %v, and %v", "  想知道更多：%v，以及 %v", Command("hint", e.Name), e.reading(page)))
+	say(lang.Of("  more: %v, and %v", "  想知道更多：%v，以及%v", Command("hint", e.Name), e.reading(page)))
 }
 
 // answers checks as many properties at the same time as there are places, because most of their
@@ -364,12 +364,27 @@ func (e Exercise) chapter(question string) lang.Text {
 	return lang.Text{EN: page + ".md", ZH: page + ".zh-CN.md"}
 }
 
-// reading says what to read of a page: of a chapter whose code solves the exercise, the section that does not.
+// reading says what to read of a page, in the book, where no file of the solution lies beside it: of a chapter whose code
+// solves the exercise, the section that does not.
 func (e Exercise) reading(page lang.Text) lang.Text {
+	name := inTheBook(page.EN)
 	if !e.IsStep() || e.Name == Step5.Name {
-		return page
+		return lang.Of("%v in the book", "书里的 %v", name)
 	}
-	return lang.Of(`"The idea" in %v`, "%v 的“思路”一节", page)
+	return lang.Of(`"The idea" in %v in the book`, "书里 %v 的“思路”一节", name)
+}
+
+// inTheBook is the name of a page in the book: step05.html and step05-holder.html are the two of step 5's folder.
+func inTheBook(page string) string {
+	base := strings.TrimSuffix(filepath.Base(page), ".md")
+	step, _, isChapter := strings.Cut(filepath.Base(filepath.Dir(page)), "_")
+	switch {
+	case isChapter && base == "README":
+		return step + ".html"
+	case isChapter:
+		return step + "-" + base + ".html"
+	}
+	return base + ".html"
 }
 
 // heldBefore reports whether a question is one that an earlier check has answered with yes: it was about canBeUsed, or

@@ -163,8 +163,8 @@ func TestThePageOfAQuestion(t *testing.T) {
 func TestTheSectionOfAQuestion(t *testing.T) {
 	for _, e := range []Exercise{Step1, Step2, Step3, Step4, Step6} {
 		read := e.reading(e.chapter(e.Properties[0].String()))
-		assert.Equal(t, `"The idea" in `+filepath.Join(e.Home, "README.md"), read.EN)
-		assert.Equal(t, filepath.Join(e.Home, "README.zh-CN.md")+" 的“思路”一节", read.ZH)
+		assert.Equal(t, fmt.Sprintf(`"The idea" in step0%s.html in the book`, e.Name), read.EN)
+		assert.Equal(t, fmt.Sprintf("书里 step0%s.html 的“思路”一节", e.Name), read.ZH)
 		for page, order := range map[string]string{
 			"README.md": `(?s)\n## The idea\n.*\n## The code\n`, "README.zh-CN.md": `(?s)\n## 思路\n.*\n## 代码\n`,
 		} {
@@ -173,8 +173,10 @@ func TestTheSectionOfAQuestion(t *testing.T) {
 			assert.Regexp(t, order, string(text), e.Name)
 		}
 	}
-	page := Step5.chapter(Step5.Properties[0].String())
-	assert.Equal(t, page, Step5.reading(page), "its chapter leads from stair to stair")
+	// Step 5's chapter leads from stair to stair.
+	assert.Equal(t, "step05.html in the book", Step5.reading(Step5.chapter(property.KeptWatch.String())).EN)
+	assert.Equal(t, "书里的 step05-holder.html", Step5.reading(Step5.chapter(property.LostApart.String())).ZH)
+	assert.Equal(t, "next.html in the book", Semaphore.reading(Semaphore.chapter(Semaphore.Properties[0].String())).EN)
 }
 
 // A learner who is in part B, and whose last change broke what part A has built, is not sent back to part A.

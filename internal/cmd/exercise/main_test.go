@@ -26,7 +26,7 @@ func TestTheExercise(t *testing.T) {
 		"--- FAIL: TestLock/waiting_sends_no_request",
 		"✗ seen: 5 waiters sent ",
 		"ask yourself: who could notify the waiter, so that it need not poll?",
-		`more: make hint STEP=3, and "The idea" in step03_children_watch/README.md`,
+		`more: make hint STEP=3, and "The idea" in step03.html in the book`,
 		fmt.Sprintf("2 of %d hold", all(exercise.Step3)),
 	} {
 		assert.Contains(t, says, said)
@@ -90,7 +90,7 @@ func TestTheExercise(t *testing.T) {
 		"step1 由你来写",
 		"✗ 同一时刻只有一个持有者\n          看到的：",
 		"  问问自己：Lock 什么时候返回？",
-		"  想知道更多：make hint STEP=1，以及 step01_plain_node/README.zh-CN.md 的“思路”一节",
+		"  想知道更多：make hint STEP=1，以及书里 step01.html 的“思路”一节",
 	} {
 		assert.Contains(t, says, said)
 	}
