@@ -154,6 +154,21 @@ func TestWhatIsRememberedInABrowser(t *testing.T) {
 	}
 }
 
+// On a projector a figure has the screen for itself: neither the next one nor the contents name the answer beside it.
+func TestTheFiguresToProjectInABrowser(t *testing.T) {
+	b, address := opens(t, "projector.html", 1366, 768)
+	for _, name := range []string{"projector.html", "zh-CN/projector.html"} {
+		b.Do(chromedp.Navigate(address(name)))
+		tops := browser.Evaluate[[]float64](b, `all("main h2").map((e) => e.getBoundingClientRect().top)`)
+		require.Len(t, tops, 13, "%s: the figures", name)
+		for i, top := range tops[1:] {
+			assert.GreaterOrEqual(t, top-tops[i], 768.0, "%s: below figure %d", name, i+1)
+		}
+		assert.True(t, browser.Evaluate[bool](b, `document.querySelector("#contents").getBoundingClientRect().top >=
+			document.querySelector("main").getBoundingClientRect().bottom`), "%s: the contents are below the figures", name)
+	}
+}
+
 // On a phone no page is wider than the screen, and what is pressed is large enough.
 func TestThePagesOnAPhone(t *testing.T) {
 	b, address := opens(t, "index.html", 390, 844)
