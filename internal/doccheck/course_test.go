@@ -132,7 +132,7 @@ func TestALinkToARowOfTheCourseLeadsToIt(t *testing.T) {
 	}
 }
 
-// The head of the course page links to the ten rows that have a star, and to no others.
+// The table for the class, at the head of the course page, gives a star to the ten rows that have one, and to no others.
 func TestTheCoursePageNamesTheRowsForTheClass(t *testing.T) {
 	r := read(t)
 	for _, p := range []page{r.pages["docs/course.md"], r.pages["docs/course.zh-CN.md"]} {
@@ -142,13 +142,9 @@ func TestTheCoursePageNamesTheRowsForTheClass(t *testing.T) {
 				starred = append(starred, j.name)
 			}
 		}
-		for _, s := range p.sections {
-			for _, l := range s.prose {
-				if strings.HasPrefix(l.text, "**") && strings.Contains(l.text, "★") {
-					for _, link := range rowLink.FindAllStringSubmatch(l.text, -1) {
-						named = append(named, link[1])
-					}
-				}
+		for _, row := range rowsForTheClass(p) {
+			if row.isStarred {
+				named = append(named, row.name)
 			}
 		}
 		assert.Len(t, starred, 10, p.path)
@@ -184,16 +180,17 @@ func TestTheCoursePageListsTheRowsWithTwoHolders(t *testing.T) {
 	}
 }
 
-// A row with a star has its time in the workshop: the minute that the head of the course page says, or a link for a class
+// A row of the table for the class has its time in the workshop: the minute that stands before it, or a link for a class
 // that is early. L10 is what is written at home.
 func TestTheWorkshopHasTimeForTheRowsForTheClass(t *testing.T) {
 	r := read(t)
 	for course, workshop := range map[string]string{"course.md": "workshop.md", "course.zh-CN.md": "workshop.zh-CN.md"} {
 		minutes, links := minutesOf(r.pages["docs/"+workshop]), linksOf(r.pages["docs/"+workshop])
-		rows := starredRows(r.pages["docs/"+course])
-		assert.Len(t, rows, 10, course)
+		rows := rowsForTheClass(r.pages["docs/"+course])
+		assert.Len(t, rows, 13, course)
 		for _, row := range rows {
-			hasTime := minutes[row.minute] || links[course+"#"+row.anchor] || row.name == "L10"
+			isAtAMinute := row.minute[0] >= '0' && row.minute[0] <= '9'
+			hasTime := isAtAMinute && minutes[row.minute] || !isAtAMinute && links[course+"#"+row.anchor] || row.name == "L10"
 			assert.True(t, hasTime, "docs/%s has no time for %s %s", workshop, row.name, row.minute)
 		}
 	}
@@ -224,22 +221,25 @@ func linksOf(p page) map[string]bool {
 	return links
 }
 
-var starredRow = regexp.MustCompile(`\[([A-Z]\d+)\]\(#(\w+)\)(?:(?: \(|（)(\d:\d\d))?`)
+// A rowForTheClass is one of the table at the head of the course page, such as 0:17, C8 ★.
+type rowForTheClass struct {
+	minute, name, anchor string
+	isStarred            bool
+}
 
-// starredRows lists the rows that the head of the course page says to have a star, each with its minute, if it has one.
-func starredRows(course page) (all []struct{ name, anchor, minute string }) {
+// rowsForTheClass lists the rows of the table that the course page begins with. A row that leads to another has an arrow.
+func rowsForTheClass(course page) (all []rowForTheClass) {
 	for _, s := range course.sections {
-		for _, l := range s.prose {
-			if !strings.HasPrefix(l.text, "**") || !strings.Contains(l.text, "★") {
-				continue
-			}
-			for _, row := range starredRow.FindAllStringSubmatch(l.text, -1) {
-				all = append(all, struct{ name, anchor, minute string }{row[1], row[2], row[3]})
+		for _, row := range s.rows {
+			if found := rowOfTheClass.FindStringSubmatch(row.text); found != nil {
+				all = append(all, rowForTheClass{found[1], found[2], found[3], found[4] != ""})
 			}
 		}
 	}
 	return all
 }
+
+var rowOfTheClass = regexp.MustCompile(`^\| ([^|→]+) \| \[([A-Z]\d+)\]\(#(\w+)\)( ★)? \|`)
 
 // A row with an arrow leads to a row of another document, and has that row's result.
 func TestARowOfTheCourseThatLeadsToAnotherHasItsResult(t *testing.T) {
