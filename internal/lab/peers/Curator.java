@@ -78,6 +78,8 @@ public class Curator {
                     first.framework.close();
                     printError(waiting);
                 }
+                case "create" -> first.framework.create().withMode(CreateMode.EPHEMERAL).forPath(words[1]);
+                case "delete" -> first.framework.delete().forPath(words[1]);
                 case "unwatch" -> unwatch(first, words[1], words[2]);
                 case "turns" -> {
                     for (int i = 0; i < Integer.parseInt(words[1]); i++) {

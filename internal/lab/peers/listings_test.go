@@ -285,6 +285,52 @@ func TestAListingsUnlockSaysNothingOfALoss(t *testing.T) {
 	assert.Equal(t, "main unlock: done", said[1], "A holds the lock")
 }
 
+// The holder's session has expired, and another client has made a znode at the same path. Java's ZooKeeper object does not
+// begin a new session, so the earlier holder's unlock() does not delete the next one's znode.
+func TestAnExpiredHolderDeletesNothingInJava(t *testing.T) {
+	z := needsPeers(t)
+	path := step4.Join(z, "the observer of the queue").Path
+	makes(t, z, path)
+	l := newListing(z, t, "any event", path) // its unlock() passes exceptions on
+	require.Equal(t, []string{"first lock: done"}, l.does("first lock"))
+	znode := path + "/" + z.Names(path)[0]
+	losesTo(z, t, l.Tap, znode)
+	z.Await("the earlier holder to learn that its session has expired", func() bool {
+		said := l.does("first unlock")
+		require.NotEqual(t, []string{"first unlock: done"}, said)
+		return said[0] == "first unlock: SESSIONEXPIRED"
+	})
+	assert.Equal(t, []string{"first unlock: SESSIONEXPIRED"}, l.does("first unlock"), "it stays so")
+	owner, there := z.Owner(znode)
+	assert.True(t, there, "the next one's znode is there")
+	assert.Equal(t, z.Observer().SessionID(), owner, "whose it is")
+}
+
+// The same with Curator's client, which begins a new session by itself: the delete of the same path succeeds.
+func TestAnExpiredCuratorClientDeletesTheNextOnesZnode(t *testing.T) {
+	z := needsPeers(t)
+	znode := z.Root + "/lock"
+	tap := wiretap.New()
+	theirs := Curator(z, t, relay(t, tap, z.Servers()[0]), "mutex", z.Root+"/unused", 1)
+	does(t, theirs, "create "+znode)
+	losesTo(z, t, tap, znode)
+	does(t, theirs, "delete "+znode)
+	_, there := z.Owner(znode)
+	assert.False(t, there, "the next one's znode is there")
+}
+
+// losesTo ends the session of a client that has made a znode. The observer then makes one at the same path.
+func losesTo(z *zktest.Zoo, t *testing.T, tap *wiretap.Tap, znode string) {
+	t.Helper()
+	require.NoError(t, zktest.CloseSession(z.Servers()[0], tap.Session()))
+	z.Await("the znode to be deleted", func() bool {
+		_, there := z.Owner(znode)
+		return !there
+	})
+	_, err := z.Observer().Create(znode, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+}
+
 // Since ZooKeeper 3.6 a watch can stay.
 func TestAWatchCanStayInJava(t *testing.T) {
 	z := needsPeers(t)

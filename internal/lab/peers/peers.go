@@ -133,6 +133,8 @@ func begin(z *zktest.Zoo, t zktest.T, cmd *exec.Cmd) Peer {
 //	wait                  begins to wait for the lock, in another thread
 //	interrupt             interrupts that thread, and prints the error of the call that waits
 //	close                 closes the client, and prints the error of the call that waits
+//	create /path          creates an ephemeral znode, and does not lock
+//	delete /path          deletes a znode
 //	unwatch /path true    watches a znode and removes the watch, in the foreground (false: in the background)
 //
 // Done waits until the command has ended.
