@@ -65,29 +65,25 @@ func TestStillBrokenAReleaseWakesEveryWaiter(t *testing.T) {
 // Three of twelve waiters expire, and each of the others lists after every crash.
 func TestStillBrokenEachCrashWakesEveryWaiter(t *testing.T) {
 	t.Parallel()
-	const n, crashes = 12, 3
 	z := zktest.New(t)
-	line := lock.Line(z, n)
-	dead, alive := line[1:1+crashes], line[1+crashes:]
+	dead, alive := threeOfTwelve(z)
 	count := z.Count(alive...)
 	for _, d := range dead {
 		z.Expire(d.Client)
 		z.Settle(alive...)
 	}
 	woken := count()
-	assert.Equal(t, crashes*(n-crashes), woken.Notifications, "notifications: one per crash, to each of the others")
+	assert.Equal(t, len(dead)*len(alive), woken.Notifications, "notifications: one per crash, to each of the others")
 	chapter.Says(t, "%d waiters, %d expire one after the other: %d notifications to the %d others, %d lists",
-		n, crashes, woken.Notifications, len(alive), woken.Requests[wiretap.GetChildren])
+		len(dead)+len(alive), len(dead), woken.Notifications, len(alive), woken.Requests[wiretap.GetChildren])
 }
 
-// Three of twelve waiters are disconnected: nobody is notified. Then their sessions expire all at once. One notification may
-// stand for several deletions: so each of the others gets at least one, and at most one for each.
+// Three of twelve waiters are disconnected: nobody is notified. Then their sessions expire all at once. One notification
+// may stand for several deletions: so each of the others gets at least one, and at most one for each.
 func TestStillBrokenCrashesAtOnceWakeEveryWaiter(t *testing.T) {
 	t.Parallel()
-	const n, crashes = 12, 3
 	z := zktest.New(t)
-	line := lock.Line(z, n)
-	dead, alive := line[1:1+crashes], line[1+crashes:]
+	dead, alive := threeOfTwelve(z)
 	count := z.Count(alive...)
 	var clients []*zktest.Client
 	for _, d := range dead {
@@ -100,7 +96,13 @@ func TestStillBrokenCrashesAtOnceWakeEveryWaiter(t *testing.T) {
 	z.Settle(alive...)
 	told := count().Notifications
 	assert.GreaterOrEqual(t, told, len(alive), "notifications: one to each of the others")
-	assert.LessOrEqual(t, told, crashes*len(alive), "notifications: one per crash, to each of the others")
+	assert.LessOrEqual(t, told, len(dead)*len(alive), "notifications: one per crash, to each of the others")
+}
+
+// threeOfTwelve brings twelve waiters to a held lock: the first three, which will die, and the others.
+func threeOfTwelve(z *zktest.Zoo) (dead, alive []*zktest.Turn) {
+	waiters := lock.Line(z, 12)[1:]
+	return waiters[:3], waiters[3:]
 }
 
 // A queue of n is served, each release after all have listed and sleep again. At the last

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -57,9 +58,7 @@ func newStore(t *testing.T, z *zktest.Zoo) *store {
 	require.NoError(t, err)
 	page := append(limits, cases...)
 	db := &store{t: t, ctx: z.Ctx, file: filepath.Join(t.TempDir(), "store.db")}
-	for _, block := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
-		db.statements = append(db.statements, block[1])
-	}
+	db.statements = blocks(page, "sql")
 	require.Len(t, db.statements, 7, "statements on the pages")
 	column := regexp.MustCompile("`(token BIGINT .*?)`").FindSubmatch(page)
 	require.NotNil(t, column, "the token's column on the page")
@@ -74,6 +73,14 @@ func newStore(t *testing.T, z *zktest.Zoo) *store {
 		CREATE TABLE locks (name TEXT PRIMARY KEY, holder TEXT, token INTEGER NOT NULL DEFAULT 0, until INTEGER NOT NULL DEFAULT 0);
 		INSERT INTO locks (name) VALUES ('tours');`, column[1]))
 	return db
+}
+
+// blocks are the texts that a page has in this language.
+func blocks(page []byte, language string) (texts []string) {
+	for _, block := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllSubmatch(page, -1) {
+		texts = append(texts, string(block[1]))
+	}
+	return texts
 }
 
 func (db *store) run(sql string) (said string) {
@@ -251,7 +258,9 @@ func TestTheDepotsOfTheHand(t *testing.T) {
 	z := needsSQLite(t)
 	page, err := os.ReadFile(limitsPage)
 	require.NoError(t, err)
-	byHand := regexp.MustCompile("(?s)```sh\n([^`]*sqlite3 .*?)```").FindAllStringSubmatch(string(page), -1)
+	byHand := slices.DeleteFunc(blocks(page, "sh"), func(commands string) bool {
+		return !strings.Contains(commands, "sqlite3 ")
+	})
 	require.Len(t, byHand, 3, "commands by hand")
 	dir := t.TempDir()
 	types := func(commands string) string {
@@ -261,7 +270,7 @@ func TestTheDepotsOfTheHand(t *testing.T) {
 		require.NoError(t, err, string(text))
 		return string(text)
 	}
-	makesNew, writes, reads := byHand[0][1], byHand[1][1], byHand[2][1]
+	makesNew, writes, reads := byHand[0], byHand[1], byHand[2]
 	types(makesNew)
 	require.Equal(t, "1|16\n1|19\n", types(writes), "nobody has read with a token")
 	types(makesNew)

@@ -27,6 +27,14 @@ func newListing(z *zktest.Zoo, t *testing.T, kind, directory string) listing {
 	return listing{begin(z, t, java("Listings.java", relay(t, tap, z.Servers()[0]), directory, kind)), tap}
 }
 
+// waitsFor returns a listing whose thread main is in lock(), and waits for the znode of this holder.
+func waitsFor(z *zktest.Zoo, t *testing.T, kind string, holder *zktest.Turn) listing {
+	l := newListing(z, t, kind, holder.Path)
+	l.Tell("main lock")
+	z.Await("the listing to watch the holder's znode", func() bool { return l.watches(holder.Znode()) })
+	return l
+}
+
 // withoutItsRoot starts a listing in a directory that is missing: its constructor prints that, and returns.
 func withoutItsRoot(z *zktest.Zoo, t *testing.T, kind, directory, printed string) listing {
 	t.Helper()
@@ -96,9 +104,7 @@ func TestW27InJava(t *testing.T) {
 	z := needsPeers(t)
 	a := step4.Join(z, "A")
 	held := a.Acquire()
-	b := newListing(z, t, "any event", a.Path)
-	b.Tell("main lock")
-	z.Await("B to watch A's znode", func() bool { return b.watches(held.Znode()) })
+	b := waitsFor(z, t, "any event", held)
 	b.Tap.HangUp()
 	said := b.until("main lock")
 	assert.Equal(t, []string{"the watcher hears Disconnected, None", "main lock: done"}, said,
@@ -108,9 +114,7 @@ func TestW27InJava(t *testing.T) {
 	assert.Equal(t, a.SessionID(), owner, "and it is A's: A and B hold the lock at once")
 
 	b.does("main unlock")
-	c := newListing(z, t, "only deletion", a.Path)
-	c.Tell("main lock")
-	z.Await("C to watch A's znode", func() bool { return c.watches(held.Znode()) })
+	c := waitsFor(z, t, "only deletion", held)
 	c.Tap.HangUp()
 	assert.Equal(t, "the watcher hears Disconnected, None", c.Line(), "C's watcher hears the same")
 	assert.Equal(t, "the watcher hears SyncConnected, None", c.Line(), "and that C is back")
@@ -126,9 +130,7 @@ func TestAWaiterThatLooksForADeletionAloneSleepsOnInJava(t *testing.T) {
 	z := needsPeers(t)
 	a := step4.Join(z, "A")
 	held := a.Acquire()
-	c := newListing(z, t, "only deletion", a.Path)
-	c.Tell("main lock")
-	z.Await("C to watch A's znode", func() bool { return c.watches(held.Znode()) })
+	c := waitsFor(z, t, "only deletion", held)
 	require.NoError(t, zktest.CloseSession(z.Servers()[0], c.Tap.Session()))
 	c.until("the watcher hears Expired, None")
 	held.Release()
@@ -144,9 +146,7 @@ func TestW15InJava(t *testing.T) {
 	z := needsPeers(t)
 	a := step4.Join(z, "A")
 	held := a.Acquire()
-	b := newListing(z, t, "wakes", a.Path)
-	b.Tell("main lock")
-	z.Await("B to watch A's znode", func() bool { return b.watches(held.Znode()) })
+	b := waitsFor(z, t, "wakes", held)
 	b.does("second watches")
 	held.Release()
 	require.Equal(t, "the watcher hears NodeDeleted", b.Line())
@@ -252,9 +252,7 @@ func TestAListingThatIsInterrupted(t *testing.T) {
 	z := needsPeers(t)
 	a, c := step4.Join(z, "A"), step4.Join(z, "C")
 	held := a.Acquire()
-	b := newListing(z, t, "prints", a.Path)
-	b.Tell("main lock")
-	z.Await("B to watch A's znode", func() bool { return b.watches(held.Znode()) })
+	b := waitsFor(z, t, "prints", held)
 	b.Tell("main interrupt")
 	said := b.until("main lock")
 	assert.Equal(t, []string{"printed: InterruptedException", "lock returns false", "main lock: done"}, said)
@@ -285,8 +283,8 @@ func TestAListingsUnlockSaysNothingOfALoss(t *testing.T) {
 	assert.Equal(t, "main unlock: done", said[1], "A holds the lock")
 }
 
-// The holder's session has expired, and another client has made a znode at the same path. Java's ZooKeeper object does not
-// begin a new session, so the earlier holder's unlock() does not delete the next one's znode.
+// The holder's session has expired, and another client has made a znode at the same path. Java's ZooKeeper object does
+// not begin a new session, so the earlier holder's unlock() does not delete the next one's znode.
 func TestAnExpiredHolderDeletesNothingInJava(t *testing.T) {
 	z := needsPeers(t)
 	path := step4.Join(z, "the observer of the queue").Path

@@ -34,24 +34,15 @@ func TestPollsPushNoActionOutOfTheTimeline(t *testing.T) {
 
 // However long clients poll between two actions, what passed after each action is kept.
 func TestPollsBetweenActionsPushOutNoFrame(t *testing.T) {
-	r := New()
-	waiter := r.Add(0)
-	now := 0
-	tick := func() int { now++; return now }
-	polls := func(times int) {
-		for range times {
-			poll := actor.Frame{Frame: wiretap.Frame{Kind: wiretap.Request, Op: wiretap.GetChildren}}
-			r.Passes(tick, waiter, poll, func() {})
-		}
-	}
-	r.Acts(tick(), Action{Do: "kill"})
-	polls(100)
-	r.Rests(now)
-	polls(2 * keptFrames)
-	r.Acts(tick(), Action{Do: "delete"})
-	polls(100)
+	r := newPolled()
+	r.Acts(r.tick(), Action{Do: "kill"})
+	r.polls(100)
+	r.Rests(r.now)
+	r.polls(2 * keptFrames)
+	r.Acts(r.tick(), Action{Do: "delete"})
+	r.polls(100)
 
-	story := r.Timeline(tick())
+	story := r.Timeline(r.tick())
 	require.Len(t, story.Phases, 2)
 	var first, second int
 	for _, f := range story.Frames {
@@ -68,26 +59,17 @@ func TestPollsBetweenActionsPushOutNoFrame(t *testing.T) {
 
 // However long clients poll before the first action and between two: what passed after an action is kept.
 func TestPollsBeforeTheFirstActionPushOutNoLaterFrame(t *testing.T) {
-	r := New()
-	waiter := r.Add(0)
-	now := 0
-	tick := func() int { now++; return now }
-	polls := func(times int) {
-		for range times {
-			poll := actor.Frame{Frame: wiretap.Frame{Kind: wiretap.Request, Op: wiretap.GetChildren}}
-			r.Passes(tick, waiter, poll, func() {})
-		}
-	}
-	r.Acts(tick(), Action{Do: "lesson"})
-	polls(keptFrames + 200)
-	r.Acts(tick(), Action{Do: "kill"})
-	polls(100)
-	r.Rests(now)
-	polls(2 * keptFrames)
-	r.Acts(tick(), Action{Do: "delete"})
-	polls(keptFrames / 4)
+	r := newPolled()
+	r.Acts(r.tick(), Action{Do: "lesson"})
+	r.polls(keptFrames + 200)
+	r.Acts(r.tick(), Action{Do: "kill"})
+	r.polls(100)
+	r.Rests(r.now)
+	r.polls(2 * keptFrames)
+	r.Acts(r.tick(), Action{Do: "delete"})
+	r.polls(keptFrames / 4)
 
-	story := r.Timeline(tick())
+	story := r.Timeline(r.tick())
 	require.Len(t, story.Phases, 3)
 	kill := story.Phases[1]
 	var afterTheKill int
@@ -109,6 +91,28 @@ func TestAPhaseLastsUntilASessionHasEnded(t *testing.T) {
 	r.Acts(900, Action{Do: "delete"})
 	story := r.Timeline(1000)
 	assert.Equal(t, 500, story.Phases[0].Over+story.Start)
+}
+
+// A polled records one client that polls. Its time grows by one at each tick.
+type polled struct {
+	*Recorder
+	waiter *Figure
+	now    int
+}
+
+func newPolled() *polled {
+	r := New()
+	return &polled{Recorder: r, waiter: r.Add(0)}
+}
+
+func (p *polled) tick() int { p.now++; return p.now }
+
+// polls lets the client poll so many times.
+func (p *polled) polls(times int) {
+	for range times {
+		poll := actor.Frame{Frame: wiretap.Frame{Kind: wiretap.Request, Op: wiretap.GetChildren}}
+		p.Passes(p.tick, p.waiter, poll, func() {})
+	}
 }
 
 // aHolderAndAWaiter returns a recorder of two clients that run, each with its znode.
