@@ -316,8 +316,8 @@ func TestASilentSessionExpires(t *testing.T) {
 	assert.Equal(t, zk.EventNotWatching, event.Type)
 }
 
-// A client that is closed ends its watches, also while it is disconnected. The server does not know of that: the session
-// lives on until its timeout.
+// A client that is closed ends its watches, also while it is disconnected. The server does not know of that: the
+// session lives on until its timeout.
 func TestAClosedClientEndsItsWatches(t *testing.T) {
 	z, c := start(t)
 	path := create(t, c, z.Root+"/mine", zk.FlagEphemeral)

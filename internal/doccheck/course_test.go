@@ -132,7 +132,8 @@ func TestALinkToARowOfTheCourseLeadsToIt(t *testing.T) {
 	}
 }
 
-// The table for the class, at the head of the course page, gives a star to the ten rows that have one, and to no others.
+// The table for the class, at the head of the course page, gives a star to the ten rows that have one, and to no
+// others.
 func TestTheCoursePageNamesTheRowsForTheClass(t *testing.T) {
 	r := read(t)
 	for _, p := range []page{r.pages["docs/course.md"], r.pages["docs/course.zh-CN.md"]} {
@@ -152,12 +153,12 @@ func TestTheCoursePageNamesTheRowsForTheClass(t *testing.T) {
 	}
 }
 
-// The head of the course page lists the rows from which two holders follow: those that hold mostly, then those that hold
-// partly.
+// The head of the course page lists the rows from which two holders follow: those that hold mostly, then those that
+// hold partly.
 func TestTheCoursePageListsTheRowsWithTwoHolders(t *testing.T) {
 	r := read(t)
 	for _, p := range []page{r.pages["docs/course.md"], r.pages["docs/course.zh-CN.md"]} {
-		var mostly, partly, listed []string
+		var mostly, partly []string
 		for _, j := range judgedOn(p) {
 			switch shortResult(j.result) {
 			case "Mostly, two holders", "有条件成立（两个持有者）":
@@ -166,22 +167,28 @@ func TestTheCoursePageListsTheRowsWithTwoHolders(t *testing.T) {
 				partly = append(partly, j.name)
 			}
 		}
-		for _, s := range p.sections {
-			for _, l := range s.prose {
-				if strings.HasPrefix(l.text, "**Two holders**") || strings.HasPrefix(l.text, "**两个持有者**") {
-					for _, link := range rowLink.FindAllStringSubmatch(l.text, -1) {
-						listed = append(listed, link[1])
-					}
-				}
-			}
-		}
 		assert.NotEmpty(t, mostly, p.path)
-		assert.Equal(t, slices.Concat(mostly, partly), listed, p.path)
+		assert.Equal(t, slices.Concat(mostly, partly), rowsWithTwoHolders(p), p.path)
 	}
 }
 
-// A row of the table for the class has its time in the workshop: the minute that stands before it, or a link for a class
-// that is early. L10 is what is written at home.
+// rowsWithTwoHolders are those to which the lines of the head lead that begin with these words.
+func rowsWithTwoHolders(course page) (listed []string) {
+	for _, s := range course.sections {
+		for _, l := range s.prose {
+			if !strings.HasPrefix(l.text, "**Two holders**") && !strings.HasPrefix(l.text, "**两个持有者**") {
+				continue
+			}
+			for _, link := range rowLink.FindAllStringSubmatch(l.text, -1) {
+				listed = append(listed, link[1])
+			}
+		}
+	}
+	return listed
+}
+
+// A row of the table for the class has its time in the workshop: the minute that stands before it, or a link for a
+// class that is early. L10 is what is written at home.
 func TestTheWorkshopHasTimeForTheRowsForTheClass(t *testing.T) {
 	r := read(t)
 	for course, workshop := range map[string]string{"course.md": "workshop.md", "course.zh-CN.md": "workshop.zh-CN.md"} {
@@ -189,8 +196,15 @@ func TestTheWorkshopHasTimeForTheRowsForTheClass(t *testing.T) {
 		rows := rowsForTheClass(r.pages["docs/"+course])
 		assert.Len(t, rows, 13, course)
 		for _, row := range rows {
-			isAtAMinute := row.minute[0] >= '0' && row.minute[0] <= '9'
-			hasTime := isAtAMinute && minutes[row.minute] || !isAtAMinute && links[course+"#"+row.anchor] || row.name == "L10"
+			var hasTime bool
+			switch isAtAMinute := row.minute[0] >= '0' && row.minute[0] <= '9'; {
+			case row.name == "L10":
+				hasTime = true
+			case isAtAMinute:
+				hasTime = minutes[row.minute]
+			default:
+				hasTime = links[course+"#"+row.anchor]
+			}
 			assert.True(t, hasTime, "docs/%s has no time for %s %s", workshop, row.name, row.minute)
 		}
 	}
@@ -227,7 +241,8 @@ type rowForTheClass struct {
 	isStarred            bool
 }
 
-// rowsForTheClass lists the rows of the table that the course page begins with. A row that leads to another has an arrow.
+// rowsForTheClass lists the rows of the table that the course page begins with. In the tables below it, a row that only
+// leads to another begins with an arrow, and is none of these.
 func rowsForTheClass(course page) (all []rowForTheClass) {
 	for _, s := range course.sections {
 		for _, row := range s.rows {

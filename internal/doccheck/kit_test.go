@@ -261,14 +261,15 @@ func hunts(t *testing.T, command string, numbers ...string) (said string, err er
 	t.Helper()
 	bin := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "go"), []byte("#!/bin/bash\n"+command+"\n"), 0o700))
-	hunt := exec.CommandContext(t.Context(), "bash", append([]string{filepath.Join(root, "docs/kit/hunt.sh")}, numbers...)...)
+	script := filepath.Join(root, "docs/kit/hunt.sh")
+	hunt := exec.CommandContext(t.Context(), "bash", append([]string{script}, numbers...)...)
 	hunt.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 	text, err := hunt.CombinedOutput()
 	return string(text), err
 }
 
-// Of each test hunt.sh prints what was seen, and that the mistake was found: a test passes if its lock is wrong, and PASS
-// would read like praise. It fails if a test does, and says so if a mistake has no test.
+// Of each test hunt.sh prints what was seen, and that the mistake was found: a test passes if its lock is wrong, and
+// PASS would read like praise. It fails if a test does, and says so if a mistake has no test.
 func TestTheHuntPrintsWhatWasSeen(t *testing.T) {
 	said, err := hunts(t, `echo '=== RUN   TestW1Persistent
 === RUN   TestW1Persistent/W1:_a_crash

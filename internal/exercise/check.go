@@ -364,8 +364,8 @@ func (e Exercise) chapter(question string) lang.Text {
 	return lang.Text{EN: page + ".md", ZH: page + ".zh-CN.md"}
 }
 
-// reading says what to read of a page, in the book, where no file of the solution lies beside it: of a chapter whose code
-// solves the exercise, the section that does not.
+// reading says what to read of a page, in the book, where no file of the solution lies beside it: of a chapter whose
+// code solves the exercise, the section that does not.
 func (e Exercise) reading(page lang.Text) lang.Text {
 	name := inTheBook(page.EN)
 	if !e.IsStep() || e.Name == Step5.Name {

@@ -181,7 +181,11 @@ func (w *window) notesSigns() {
 				const own = of[name];
 				of[name] = function (...all) { notes.apply(this, all); return own.apply(this, all); };
 			};
-			also(is, "frame", ({ kind, op }) => signs.add(kind === NOTIFICATION ? "notification" : kind === REPLY ? "reply" : WRITES.includes(op) ? "write" : "read"));
+			also(is, "frame", ({ kind, op }) => {
+				if (kind === NOTIFICATION) signs.add("notification");
+				else if (kind === REPLY) signs.add("reply");
+				else signs.add(WRITES.includes(op) ? "write" : "read");
+			});
 			also(is, "watch", () => signs.add("watches"));
 			also(is, "ring", function (c) { if (!isCalm() && this.left(c) !== null) signs.add("rings"); });
 			also(is, "node", function (n) {
@@ -197,7 +201,8 @@ func (w *window) notesSigns() {
 			});
 		})(LiveStage.prototype);
 		drawStrip = ((draws) => (canvas, story, ...all) => {
-			const drawn = draws(canvas, story, ...all), has = { believes: drawn.belief, silence: drawn.wedges, lost: drawn.lost, cut: drawn.breaks };
+			const drawn = draws(canvas, story, ...all);
+			const has = { believes: drawn.belief, silence: drawn.wedges, lost: drawn.lost, cut: drawn.breaks };
 			for (const [sign, found] of Object.entries(has)) if (found.length) signs.add(sign);
 			if (story.clients.some((c) => c.states.some(({ is }) => is === "waits"))) signs.add("bar");
 			return drawn;
@@ -205,8 +210,8 @@ func (w *window) notesSigns() {
 		null`)
 }
 
-// explainsSigns checks at the end of a lesson that the legend explains each sign that was noted, unless words beside it do,
-// and no other.
+// explainsSigns checks at the end of a lesson that the legend explains each sign that was noted, unless words beside it
+// do, and no other.
 func (w *window) explainsSigns(lesson int) {
 	w.Helper()
 	noted := browser.Evaluate[[]string](w.Browser, `[...signs]`)
