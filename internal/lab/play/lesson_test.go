@@ -303,8 +303,7 @@ func TestTheLessonsInABrowser(t *testing.T) {
 	assert.False(t, legend("the session runs out"), "lesson 3 has no strip")
 	assert.False(t, legend("ring"), "in lesson 3 no session ends")
 	for _, size := range [][2]int64{{1366, 768}, {390, 844}, {1920, 1080}} {
-		w.Do(chromedp.EmulateViewport(size[0], size[1]))
-		w.Until(fmt.Sprintf(`innerWidth === %d`, size[0]))
+		w.resizes(size)
 		browser.Evaluate[any](w.Browser, `scrollTo(0, document.documentElement.scrollHeight); null`) // a phone's page scrolls
 		assert.True(t, w.inSight("#lesson li.now > button[data-do]"), "%v", size)
 		assert.True(t, w.inSight("#board0 canvas"), "the lesson covers nothing of the drawing: %v", size)

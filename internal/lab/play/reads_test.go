@@ -1,7 +1,6 @@
 package play
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -16,8 +15,7 @@ import (
 func (w *window) isRead(when string) {
 	w.Helper()
 	for _, size := range sizes[:2] {
-		w.Do(chromedp.EmulateViewport(size[0], size[1]))
-		w.Until(fmt.Sprintf(`innerWidth === %d`, size[0]))
+		w.resizes(size)
 		w.Until(`$("lesson").scrollTop === 0 && $("lesson").scrollHeight <= $("lesson").clientHeight`)
 		assert.True(w, w.inSight("#lesson-title"), "%s: %v", when, size)
 		assert.True(w, w.inSight("#fold summary"), "%s: %v", when, size)

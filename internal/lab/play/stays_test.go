@@ -18,11 +18,13 @@ var sizes = [][2]int64{{1366, 768}, {1920, 1080}, {390, 844}}
 // otherSizes are those in which no text may be cut: a phone, and two more laptops.
 var otherSizes = [][2]int64{{390, 844}, {1440, 900}, {1280, 800}}
 
-// resizes gives the window a size, and waits until the drawings have theirs.
+// resizes gives the window a size, and waits until the page has heard of it: its title is where that window has it,
+// and its drawings have their size. By chance a drawing can have its size before the title has moved.
 func (w *window) resizes(size [2]int64) {
 	w.Helper()
 	w.Do(chromedp.EmulateViewport(size[0], size[1]))
-	w.Until(fmt.Sprintf(`innerWidth === %d && live().every((b) => b.width === b.stage.canvas.clientWidth)`, size[0]))
+	w.Until(fmt.Sprintf(`innerWidth === %d && $("lesson-title").matches("main > *") === (upright.matches && !isInstead)`, size[0]))
+	w.Until(`live().every((b) => b.width === b.stage.canvas.clientWidth)`)
 }
 
 // places are where the drawings of a lesson stand, in a window of each size.
@@ -96,7 +98,7 @@ func TestTheDrawingStaysInABrowser(t *testing.T) {
 				w.isWhole(fmt.Sprintf("lesson %d, after task %d", l.N, i+1))
 			}
 		}
-		w.Do(chromedp.EmulateViewport(1366, 768))
+		w.resizes(sizes[0])
 		w.press("#earlier")
 		w.Until(`past.at !== null && boards[0].stage.story.past && !$("now").hidden`)
 		assert.Equal(t, places[0], w.places()[0], "lesson %d, in its past", l.N)
