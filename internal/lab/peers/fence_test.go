@@ -358,7 +358,6 @@ func planTours(
 	}
 	for i, depot := range depots {
 		before := plans[i]
-		// It takes minutes, and drops an order only if another plan has it.
 		plans[i], err = replan(work, plans, i)
 		if err != nil {
 			return err
