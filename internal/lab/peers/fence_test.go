@@ -212,6 +212,9 @@ func TestAVersionIsEnoughInOneDatabase(t *testing.T) {
 	require.Equal(t, "accepted", both.withoutOrder18(write, read), "the next holder")
 	chapter.SaysIn(t, limitsPage, "a version in one database: the next holder has written, and the late write arrives: %s",
 		both.withoutOrder18(write, read))
+
+	both = newStore(t, z) // the next holder reads, has nothing to change, and leaves the version as it is
+	require.Equal(t, "accepted", both.withoutOrder18(write, read), "the late write: so each holder has to raise the version")
 }
 
 // Both holders read order 18 in both plans. The next one takes it out of depot 1's plan, and the late write takes it out
