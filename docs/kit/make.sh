@@ -1,0 +1,28 @@
+# Makes the kit in a new folder, from the last commit of this clone: bash docs/kit/make.sh ../stick
+# Beside the kit is teacher, the book with the answers. With en behind the folder, the kit's programs speak English.
+set -eu
+mkdir "$1" # fails if it is there, so that nothing old is in the kit
+folder=$(cd "$1" && pwd)
+git clone "$(cd "$(dirname "$0")/../.." && pwd)" "$folder/zklock"
+export GOMODCACHE=$folder/modules
+cd "$folder/zklock"
+make book
+mv out/book ../teacher
+rm docs/{workshop,workshop_exam,course}.*
+make book
+go mod download
+GOWORK=off go -C internal/lab mod download
+cd ..
+mkdir kit
+mv zklock/out/book kit/book
+rm -rf zklock/out zklock/.git
+cp zklock/docs/kit/*.sh kit
+if test "${2-}" = en; then grep -v ZKLOCK_LANG zklock/docs/kit/env.sh >kit/env.sh; fi
+plain=
+if test "$(uname)" = Darwin; then # without its files ._*
+	export COPYFILE_DISABLE=1
+	plain=--no-xattrs
+fi
+tar $plain -czf kit/zklock.tar.gz zklock
+tar $plain -czf kit/modules.tar.gz -C modules/cache download
+echo "Made: $folder/kit. 做好了。"
