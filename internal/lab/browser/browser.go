@@ -120,12 +120,14 @@ func (b *Browser) Do(steps ...chromedp.Action[chromedp.Void]) {
 	require.NoError(b, chromedp.Do(b.Ctx, steps...))
 }
 
-// Text returns the text of an element.
+// Text returns the text of an element, once it is there. The page finds the element and reads it in one step, because it
+// may put another in its place at any time.
 func (b *Browser) Text(selector string) string {
 	b.Helper()
-	text, err := chromedp.Run(b.Ctx, chromedp.TextContent(chromedp.CSS(selector)))
+	read := fmt.Sprintf(`((e) => e && [e.textContent])(document.querySelector(%q))`, selector) // an empty text is one too
+	found, err := chromedp.Run(b.Ctx, chromedp.Poll[[]string](read, chromedp.WithPollingTimeout(patience)))
 	require.NoError(b, err, selector)
-	return strings.TrimSpace(text)
+	return strings.TrimSpace(found[0])
 }
 
 // Says fails the test unless the text of an element equals want.
