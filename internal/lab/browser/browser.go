@@ -136,10 +136,10 @@ func (b *Browser) Says(selector, want string) {
 	assert.Equal(b, want, b.Text(selector), selector)
 }
 
-// Contains waits until the text of an element contains text.
+// Contains waits until there is an element whose text contains text.
 func (b *Browser) Contains(selector, text string) {
 	b.Helper()
-	b.Until(fmt.Sprintf(`document.querySelector(%q).textContent.includes(%q)`, selector, text))
+	b.Until(fmt.Sprintf(`document.querySelector(%q)?.textContent.includes(%q)`, selector, text))
 }
 
 // Choose selects a value in a list, as a mouse does. It does so in one step, because a page that
