@@ -59,12 +59,11 @@ func (w *window) click(client int, do string) {
 	w.press(fmt.Sprintf(`#commands [data-do=%s]`, do))
 }
 
-// press presses a button as soon as it can be pressed. The page does it: while the page
-// changes, a place on the screen may belong to another button a moment later.
+// press presses a button as soon as it can be pressed. The page does it, in the step that finds the button: a moment
+// later it may have another one there, or bar it.
 func (w *window) press(selector string) {
 	w.Helper()
-	w.Until(fmt.Sprintf(`(b => b !== null && !b.disabled)(document.querySelector(%q))`, selector))
-	browser.Evaluate[any](w.Browser, fmt.Sprintf(`document.querySelector(%q).click()`, selector))
+	w.Until(fmt.Sprintf(`(b => b !== null && !b.disabled && (b.click(), true))(document.querySelector(%q))`, selector))
 }
 
 // becomes waits until the list says of a client how it is, on the left and on the right.
