@@ -1310,8 +1310,8 @@ func TestTheServerChangesBeforeTheClientInABrowser(t *testing.T) {
 
 	// With a session its znodes fade out, and it is said what that means for the client.
 	browser.Evaluate[any](b, `void (enter("4"), path = spelled("ApAp"), played = 2, show())`)
-	browser.Evaluate[any](b, `void go(moves().find((m) => m.deed === "expire" && m.client === 0))`)
-	fades := browser.Evaluate[bool](b, `isBusy && at("board").querySelector("[data-znode].gone") !== null`)
+	fades := browser.Evaluate[bool](b, `(go(moves().find((m) => m.deed === "expire" && m.client === 0)),
+		isBusy && at("board").querySelector("[data-znode].gone") !== null)`)
 	assert.True(t, fades, "the znode fades out")
 	b.Contains("#says", "A is cut off: its session ends. The server deletes 0. A goes on.")
 	browser.Evaluate[any](b, `void (enter("5"), path = spelled("ApApAp"), played = path.length, show())`)
