@@ -477,7 +477,7 @@ func TestThePageOnAPhoneInABrowser(t *testing.T) {
 	assert.GreaterOrEqual(t, pills[1], 44.0, "the height of the first, in pixels")
 	assert.Greater(t, pills[3], pills[2], "a gap")
 	b.Do(chromedp.EmulateViewport(761, 768)) // a tablet
-	b.Until(`innerWidth === 761`)
+	b.Until(`innerWidth === 761 && at("words").open`)
 	assert.LessOrEqual(t, browser.Evaluate[int](b, `document.documentElement.scrollWidth`), 761)
 	b.Do(chromedp.EmulateViewport(390, 844))
 	b.Until(`innerWidth === 390 && at("board").plan.isNarrow && !at("words").open`)
