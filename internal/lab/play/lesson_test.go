@@ -1155,7 +1155,7 @@ func TestThePauseIsDraggedInABrowser(t *testing.T) {
 	w.Do(chromedp.KeyEvent(kb.ArrowRight))
 	w.Contains("#seconds", "8 s")
 	for board, first := range []string{"a", "a"} { // accepted, in both
-		browser.Evaluate[any](w.Browser, fmt.Sprintf(`document.querySelector('[data-guess="%d"]').focus(); null`, board))
+		w.Until(fmt.Sprintf(`((e) => e !== null && (e.focus(), true))(document.querySelector('[data-guess="%d"]'))`, board))
 		w.Do(chromedp.KeyEvent(first))
 		w.Until(fmt.Sprintf(`document.activeElement.dataset.guess === "%d" && document.activeElement.value !== ""`, board))
 	}
