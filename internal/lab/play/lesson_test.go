@@ -1191,11 +1191,11 @@ func TestThePauseIsDraggedInABrowser(t *testing.T) {
 	// Shortly before the session ends, step 5 has given up the lock, and the server still has its znode.
 	browser.Evaluate[any](w.Browser, `drags(4); null`)
 	w.Contains("#board1 .banners", "By its own clock, client 0 no longer relies on the lock.")
+	w.Until(`seenPauses.has(4)`) // and the writes have arrived
 	for _, of := range []string{"8/0", "8/1", "4/0", "4/1"} {
 		assert.Greater(t, browser.Evaluate[int](w.Browser, fmt.Sprintf(`pictures(%q)`, of)), 2, "the write flies: %s", of)
 	}
 	assert.NotContains(t, w.Text("#board0 .banners"), "clock")
-	w.Until(`seenPauses.has(4)`)
 	said := `boards.map(({ stage }) => {
 		const found = [], { text } = stage;
 		stage.text = (words, x, y, fill) => words.includes("relies on it") && found.push(words, fill !== stage.color.bad);
