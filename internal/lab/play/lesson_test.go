@@ -814,11 +814,10 @@ func TestTheTextComesAfterThePictureInABrowser(t *testing.T) {
 		canvas.dispatchEvent(new PointerEvent("pointerdown", at));
 	})()`)
 	w.Until(`past.at === null`) // right of what was recorded is now
-	w.Do(chromedp.EmulateViewport(390, 844))
-	w.Until(`innerWidth === 390 && past.at === null && boards.every((b) => $("strips").children[b.i].clientWidth > 300 && $("strips").children[b.i].clientWidth < 390)`)
+	w.resizes(sizes[2])
+	w.Until(`past.at === null && boards.every((b) => $("strips").children[b.i].clientWidth > 300 && $("strips").children[b.i].clientWidth < 390)`)
 	w.stripsAreRead("on a phone")
-	w.Do(chromedp.EmulateViewport(1366, 768))
-	w.Until(`innerWidth === 1366`)
+	w.resizes(sizes[0])
 
 	// One message back is also one write back.
 	for range 200 {
@@ -933,8 +932,8 @@ func TestTheDecisiveMomentIsOnBothBoardsInABrowser(t *testing.T) {
 	// In step 5 the client finds its znode by the guid in the name. In step 4 there is none.
 	w.Until(`boards.every((b) => b.strip?.lost.join() === "1")`)
 	assert.Equal(t, []bool{false, true}, browser.Evaluate[[]bool](w.Browser, `boards.map((b) => b.stage.tagOf(1) !== "")`))
-	w.Do(chromedp.EmulateViewport(390, 844)) // on a phone the znodes have their tags, and what happened is said whole
-	w.Until(`innerWidth === 390 && boards.every((b) => b.stage.tiny && b.width === b.stage.canvas.clientWidth)`)
+	w.resizes(sizes[2]) // on a phone the znodes have their tags, and what happened is said whole
+	w.Until(`boards.every((b) => b.stage.tiny)`)
 	chips := browser.Evaluate[[]string](w.Browser, `(() => {
 		const { stage } = boards[1], { ink } = stage, own = stage.text, { w } = stage.chip(), chips = [];
 		stage.text = function (words, x, y, fill, size, weight) {
@@ -950,8 +949,7 @@ func TestTheDecisiveMomentIsOnBothBoardsInABrowser(t *testing.T) {
 	when := `$("when").scrollHeight <= $("when").clientHeight &&
 		$("when").getBoundingClientRect().bottom <= $("time").getBoundingClientRect().bottom + 1`
 	assert.True(t, browser.Evaluate[bool](w.Browser, when), w.Text("#when"))
-	w.Do(chromedp.EmulateViewport(1366, 768))
-	w.Until(`innerWidth === 1366 && boards.every((b) => b.width === b.stage.canvas.clientWidth)`)
+	w.resizes(sizes[0])
 	browser.Evaluate[any](w.Browser, `
 		found = [];
 		boards[1].stage.text = function (words, ...all) {

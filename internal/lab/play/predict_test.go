@@ -111,8 +111,7 @@ func TestALessonHasAnAddressInABrowser(t *testing.T) {
 	browser.Evaluate[any](w.Browser, `history.back(); null`)
 	w.Until(`service.course.lesson === 6 && isSet()`)
 
-	w.Do(chromedp.EmulateViewport(390, 844))
-	w.Until(`innerWidth === 390`)
+	w.resizes(sizes[2])
 	header := browser.Evaluate[int](w.Browser, `document.querySelector("header").offsetHeight`)
 	second := browser.Open(t, p.address.String(), 1366, 768)
 	second.Until(`service.pages === 2 && !$("shared").hidden`)
