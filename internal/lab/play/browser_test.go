@@ -100,7 +100,10 @@ func TestAReleaseInABrowser(t *testing.T) {
 	assert.EqualValues(t, 5, w.told()-told, "notifications, as the server counts them")
 	w.Contains("#log", "got a notification: the children of lock changed")
 
-	// The page holds no truth of its own: loaded again, it says the same.
+	// The page holds no truth of its own: loaded again, it says the same. First the other waiters watch again, and all of
+	// that is drawn and written.
+	w.Until(`[2, 3, 4, 5].every((i) => boards[0].story.watches.some((x) => x.client === i && there(x, performance.now())))`)
+	w.Until(`!moving && !dirty`)
 	all := func() (texts []string) {
 		w.press("#board0 summary")
 		w.Until(`document.querySelectorAll("#board0 details tbody tr").length === 6`)
