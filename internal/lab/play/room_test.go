@@ -133,7 +133,7 @@ func TestTheHerdIsDrawnInABrowser(t *testing.T) {
 	})`)
 	assert.Equal(t, []int{10, 1}, ringed, "those that were notified are still marked")
 	w.press("#lesson [data-do=moment]")
-	w.Until(`Boolean(past.focus?.decides) && boards.every((b) => b.stage.story.past)`)
+	w.Until(`Boolean(past.focus?.decides) && !dirty && boards.every((b) => b.stage.story.past)`)
 	w.Contains("#when", "The server notifies 10 clients.")
 	w.Says("#board0 [data-count=notifications]", "10") // as the sentence says
 	lines := browser.Evaluate[[][]string](w.Browser, `boards.map(({ stage }) => {
