@@ -701,15 +701,16 @@ func TestTheLessonsInChineseInABrowser(t *testing.T) {
 	w.Until(`document.querySelector("#board0 .chapter").getAttribute("href") === "/book/zh-CN/step01.html"`)
 }
 
-// From the last row it can be read: no letter of what happens is small.
+// From the last row it can be read: no letter of what happens is small. In each window the buttons are over their
+// clients.
 func TestTheLettersAreLargeInABrowser(t *testing.T) {
 	t.Parallel()
 	w := shows(t, "3", 3)
 	w.Do(chromedp.KeyEvent("L"))
 	w.becomes(0, "holds")
 	for width, smallest := range map[int]float64{1920: 17, 1366: 12.5} {
-		w.Do(chromedp.EmulateViewport(int64(width), int64(width)*9/16))
-		w.Until(fmt.Sprintf(`innerWidth === %d`, width))
+		w.resizes([2]int64{int64(width), int64(width) * 9 / 16})
+		assert.Empty(t, browser.Evaluate[[]int](w.Browser, astray), "the buttons that are not over their clients, at %d", width)
 		assert.Empty(t, browser.Evaluate[[]string](w.Browser, fmt.Sprintf(`(() => {
 			const found = [], nodes = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 			for (let n; n = nodes.nextNode();) {

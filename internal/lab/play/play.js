@@ -980,6 +980,7 @@ function resize() {
     b.stores = b.stage.story.stored = hasStore();
     b.stage.size();
     b.draw(performance.now());
+    b.hits(); // the clients have other places
   }
   animate();
 }
