@@ -378,3 +378,48 @@ func TestStillBrokenALateWriteIsAccepted(t *testing.T) {
 	assert.Equal(t, late, string(data), "what the store has")
 	chapter.Says(t, "Ben holds the lock, Ada has lost it and writes last: the store has %q", data)
 }
+
+// Ada and Ben are processes. In Ada's, a local lock that serves in order stands before ZooKeeper's, as in lenshood. Her
+// second goroutine asks before Ben, has no znode, and is served after him.
+func TestALocalLockInFrontLetsALaterProcessIn(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	ada, ben := lock.Join(z, "Ada"), lock.Join(z, "Ben")
+	local := make(chan struct{}, 1) // those who send wait in order
+	local <- struct{}{}
+	held := ada.Acquire()
+	second := make(chan *zktest.Turn)
+	go func() {
+		local <- struct{}{}
+		second <- ada.Start()
+	}()
+	waiting := ben.Start()
+	waiting.MustWait("Ada's first")
+	assert.Len(t, ada.Queue(), 2, "the queue, when three have asked")
+	held.Release()
+	<-local
+	waiting.Acquired()
+	later := zktest.AwaitChan(z, "Ada's second goroutine to ask", second)
+	later.MustWait("Ben, who asked after it")
+	waiting.Release()
+	later.Acquired()
+}
+
+// The holder's session has a waiter in the queue as well. Its end deletes both znodes, and wakes two waiters of others.
+func TestTheEndOfASessionWithTwoPlacesWakesTwo(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	ada, ben, cleo := lock.Join(z, "Ada"), lock.Join(z, "Ben"), lock.Join(z, "Cleo")
+	ada.Acquire()
+	first := ben.Start()
+	first.MustWait("Ada's first")
+	again := ada.Start()
+	again.MustWait("Ben")
+	last := cleo.Start()
+	last.MustWait("Ada's second")
+	woken := z.Count(first, last)
+	z.EndSession(ada.Client)
+	first.Acquired()
+	z.Settle(last)
+	assert.Equal(t, 2, woken().Notifications, "notifications to others, of whom one has the lock")
+}
