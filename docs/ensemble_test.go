@@ -358,6 +358,22 @@ func TestHalfOfTheServersDoNotServe(t *testing.T) {
 	z.Await("the two that are left to stop serving", func() bool { return servesNobody(followers[2]) })
 }
 
+// Three servers live, and none of them reaches another: no majority of them can agree.
+func TestServersThatDoNotReachOneAnotherDoNotServe(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	three, err := zkserver.StartEnsemble(z.Ctx, 3)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, three.Stop()) })
+	require.NoError(t, three.Serving(z.Ctx))
+	for _, m := range three.Members {
+		m.CutOff()
+	}
+	for _, m := range three.Members {
+		z.Await("a living server to stop serving", func() bool { return servesNobody(m) })
+	}
+}
+
 // servesNobody reports whether a server says so: it has no majority, or the servers elect a leader.
 func servesNobody(m *zkserver.Peer) bool {
 	said, err := m.Word("srvr")
