@@ -70,6 +70,21 @@ public class Curator {
                     waiter = new Thread(waiting);
                     waiter.start();
                 }
+                case "crowd" -> {
+                    for (int i = 0; i < Integer.parseInt(words[1]); i++) {
+                        Thread one = new Thread(() -> {
+                            try {
+                                first.lock.acquire();
+                            } catch (Exception e) {
+                                System.out.println(e);
+                            }
+                        });
+                        one.setDaemon(true);
+                        one.start();
+                    }
+                }
+                case "exists" -> first.framework.checkExists().usingWatcher((CuratorWatcher) e ->
+                        System.out.println("the watcher hears " + e.getState() + ", " + e.getType())).forPath(words[1]);
                 case "interrupt" -> {
                     waiter.interrupt();
                     printError(waiting);

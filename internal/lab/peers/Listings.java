@@ -135,6 +135,20 @@ public class Listings {
         }
     }
 
+    /** A count in each lock and each thread: W10 mended. A thread whose count is not 0 gets the lock without a request. */
+    static class Counts extends OneField {
+        final ThreadLocal<Integer> count = ThreadLocal.withInitial(() -> 0);
+
+        @Override
+        public void lock() throws Exception {
+            if (count.get() == 0) {
+                super.lock();
+            }
+            count.set(count.get() + 1); // the mistake: the session may have ended, and the thread may have another task
+            say("its count is " + count.get());
+        }
+    }
+
     /** unlock() also closes the session: after that, no object that shares the session can lock. */
     static class Closes extends OneField {
         @Override
@@ -335,6 +349,7 @@ public class Listings {
             case "only deletion" -> new OnlyDeletion();
             case "one znode" -> new OneZnode();
             case "closes" -> new Closes();
+            case "counts" -> new Counts();
             case "prints" -> new Prints();
             case "wakes" -> new Wakes();
             case "recipe" -> new Recipe();

@@ -1,6 +1,9 @@
 package peers
 
 import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -92,10 +95,27 @@ func connect(client net.Conn, tap *wiretap.Tap, server string) {
 	}
 	defer onward.Close()
 	go func() {
-		_, _ = io.Copy(onward, client)
+		copyRequests(onward, client)
 		onward.Close()
 	}()
 	_, _ = io.Copy(client, onward)
+}
+
+// copyRequests writes one request at a time: the tap counts one for each Write. Java's client may send several at once.
+func copyRequests(onward io.Writer, client io.Reader) {
+	for {
+		length := make([]byte, 4)
+		if _, err := io.ReadFull(client, length); err != nil {
+			return // the client has hung up
+		}
+		request := bytes.NewBuffer(length)
+		if _, err := io.CopyN(request, client, int64(binary.BigEndian.Uint32(length))); err != nil {
+			return
+		}
+		if _, err := onward.Write(request.Bytes()); err != nil {
+			return
+		}
+	}
 }
 
 // B waits for A's znode, and B's connection breaks. In Java every watcher hears the events of the session. One that
@@ -218,6 +238,47 @@ func TestAListingsDeleteOfVersionZero(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"first unlock: done"}, any.does("first unlock"))
 	assert.Empty(t, z.Names(other), "the queue: -1 deletes any version")
+}
+
+// The lock has a count for each thread. A task ends without its unlock(): the next task of the thread gets the lock, and
+// gets it also when the session has ended, and A holds the lock.
+func TestAListingThatCountsLetsTheNextTaskIn(t *testing.T) {
+	z := needsPeers(t)
+	a := step4.Join(z, "A")
+	makes(t, z, a.Path)
+	l := newListing(z, t, "counts", a.Path)
+	require.Equal(t, []string{"its count is 1", "pool lock: done"}, l.does("pool lock"))
+	assert.Equal(t, []string{"its count is 2", "pool lock: done"}, l.does("pool lock"), "the next task of this thread")
+	assert.Len(t, a.Queue(), 1, "the queue: the first task's znode")
+	require.NoError(t, zktest.CloseSession(z.Servers()[0], l.Tap.Session()))
+	a.Acquire()
+	assert.Equal(t, []string{"its count is 3", "pool lock: done"}, l.does("pool lock"), "A holds the lock")
+	assert.Len(t, a.Queue(), 1, "the queue: A's znode")
+}
+
+// Java's client reads no answer that is longer than 1 MB. From then on lock() fails, and its znode stays.
+func TestAListingsAnswerHasALimit(t *testing.T) {
+	z := needsPeers(t)
+	path := z.Root + "/lock"
+	makes(t, z, path)
+	var long []string // each name has 100,000 bytes, and all sort behind the lock's
+	makesLong := func() {
+		long = append(long, fmt.Sprintf("%s/%s%d", path, strings.Repeat("z", 99_998), 10+len(long)))
+		makes(t, z, long[len(long)-1])
+	}
+	for range 10 {
+		makesLong()
+	}
+	l := newListing(z, t, "any event", path)
+	require.Equal(t, []string{"first lock: done"}, l.does("first lock"), "the list: a little more than 1,000,000 bytes")
+	require.Equal(t, []string{"first unlock: done"}, l.does("first unlock"))
+	makesLong()
+	assert.Equal(t, []string{"first lock: CONNECTIONLOSS"}, l.does("first lock"), "the list: more than 1,100,000 bytes")
+	_, there := z.Owner(path + "/lock-0000000012")
+	assert.True(t, there, "its znode")
+	for _, znode := range long { // our own client reads no long list either
+		require.NoError(t, z.Observer().Delete(znode, -1))
+	}
 }
 
 // unlock() closes the session. The object cannot lock a second time.

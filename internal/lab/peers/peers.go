@@ -131,8 +131,10 @@ func begin(z *zktest.Zoo, t zktest.T, cmd *exec.Cmd) Peer {
 //	other 100             the same, through another lock object of the same path
 //	make /path            makes a mutex of a client that was never started, or prints why not
 //	wait                  begins to wait for the lock, in another thread
-//	interrupt             interrupts that thread, and prints the error of the call that waits
+//	crowd 10              the same in so many threads, through the same lock object
+//	interrupt             interrupts the thread of wait, and prints the error of the call that waits
 //	close                 closes the client, and prints the error of the call that waits
+//	exists /path          asks with a watch whether a znode exists; the watch prints what it hears
 //	create /path          creates an ephemeral znode, and does not lock
 //	delete /path          deletes a znode
 //	unwatch /path true    watches a znode and removes the watch, in the foreground (false: in the background)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -423,4 +424,66 @@ func TestReadersOfBothShareAndWritersOfBothExclude(t *testing.T) {
 	z.Await("Curator's reader to watch our writer's znode", func() bool { return watched(z, waiting.Znode()) })
 	waiting.Release()
 	require.True(t, theirReader.Done(), "Curator's reader is let in when our writer has gone")
+}
+
+// A crowd is a client of Curator's mutex whose threads all wait through one lock object, for the same holder.
+type crowd struct {
+	Peer
+	tap   *wiretap.Tap
+	queue string
+}
+
+// newCrowd returns a crowd that waits for ours.
+func newCrowd(z *zktest.Zoo, t *testing.T, ours *zktest.Member, threads int, before ...string) crowd {
+	t.Helper()
+	tap := wiretap.New()
+	c := crowd{Curator(z, t, relay(t, tap, z.Servers()[0]), "mutex", ours.Path, 1), tap, ours.Path}
+	does(t, c.Peer, append(before, fmt.Sprintf("crowd %d", threads))...)
+	z.Await("the threads to wait", func() bool { return c.asked(wiretap.GetData, 0) == threads && tap.Idle() })
+	require.Len(t, ours.Queue(), 1+threads, "the queue")
+	return c
+}
+
+// asked counts the requests about the queue since a mark. Curator also reads its servers' configuration.
+func (c crowd) asked(op wiretap.Op, mark int) (n int) {
+	for _, f := range c.tap.Since(mark) {
+		if f.Kind == wiretap.Request && f.Op == op && strings.HasPrefix(f.Path, c.queue) {
+			n++
+		}
+	}
+	return n
+}
+
+// Ten threads wait through one lock object. One release wakes them all: each lists, and all but the new holder watch
+// their predecessor again.
+func TestAReleaseWakesAllThreadsOfOneCuratorObject(t *testing.T) {
+	const threads = 10
+	z := needsPeers(t)
+	ours := step5.Join(z, "step 5")
+	held := ours.Acquire()
+	theirs := newCrowd(z, t, ours, threads)
+	mark := theirs.tap.Mark()
+	held.Release()
+	z.Await("each thread to list, and all but the holder to watch", func() bool {
+		return theirs.asked(wiretap.GetChildren, mark) >= threads && theirs.asked(wiretap.GetData, mark) >= threads-1
+	})
+	assert.Equal(t, threads, theirs.asked(wiretap.GetChildren, mark), "lists")
+	assert.Equal(t, threads-1, theirs.asked(wiretap.GetData, mark), "watches that are set again")
+	assert.Equal(t, 1, wiretap.Count(theirs.tap.Since(mark)).Notifications, "notifications")
+	assert.Len(t, ours.Queue(), threads, "the queue: one thread has the lock")
+}
+
+// The connection breaks, and comes back. A watch that exists has left on a znode that has gone is told of both. So is
+// each thread that waits for the lock, and lists again.
+func TestABrokenConnectionWakesAllOfCuratorsWatchers(t *testing.T) {
+	const threads = 10
+	z := needsPeers(t)
+	ours := step5.Join(z, "step 5")
+	ours.Acquire()
+	theirs := newCrowd(z, t, ours, threads, "exists /gone-0000000000")
+	mark := theirs.tap.Mark()
+	theirs.tap.HangUp()
+	assert.Equal(t, "the watcher hears Disconnected, None", theirs.Line())
+	assert.Equal(t, "the watcher hears SyncConnected, None", theirs.Line())
+	z.Await("each thread to list again", func() bool { return theirs.asked(wiretap.GetChildren, mark) >= threads })
 }
