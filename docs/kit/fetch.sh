@@ -54,7 +54,7 @@ if test -n "$compare"; then
 		"https://golang.google.cn/dl/" "https://zookeeper.apache.org/releases.html" "" "$compare"
 fi
 if test -n "$by_hand"; then
-	printf '%s\n' "" "Fetch by hand, by these names, and run this again. 请自己下载，用下面的名字，再运行一次：" "$by_hand"
+	printf '%s\n' "" "Fetch by hand, each with curl -fL -o NAME ADDRESS, and run this again. 请用 curl -fL -o 文件名 地址 逐个下载，再运行一次：" "$by_hand"
 	exit 1
 fi
 rm -f ./*.part # of what was fetched by hand
