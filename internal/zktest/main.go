@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -57,11 +58,14 @@ func Servers() []string {
 	return server.Servers()
 }
 
+// Parallel is how many tests of a package run at the same time, unless -parallel says so: many, because
+// they mostly wait. A package whose tests need the processor sets fewer before it calls Main.
+var Parallel = 12
+
 // Main is for a package's TestMain: it runs the tests, stops the servers that they shared, and
 // fails the test binary if a goroutine is still running.
 func Main(m *testing.M) {
-	// These tests mostly wait. A -parallel on the command line is set later and overrides this.
-	_ = flag.Set("test.parallel", "12")
+	_ = flag.Set("test.parallel", strconv.Itoa(Parallel)) // one on the command line is set later
 	code := m.Run()
 	for _, tell := range afterRun {
 		tell(code == 0)

@@ -25,6 +25,7 @@ import (
 
 func TestMain(m *testing.M) {
 	Part()
+	zktest.Parallel = 5 // most have a browser that draws: with twelve on two processors each waited for the others
 	zktest.Main(m)
 }
 
