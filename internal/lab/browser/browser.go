@@ -120,8 +120,8 @@ func (b *Browser) Do(steps ...chromedp.Action[chromedp.Void]) {
 	require.NoError(b, chromedp.Do(b.Ctx, steps...))
 }
 
-// Text returns the text of an element, once it is there. The page finds the element and reads it in one step, because it
-// may put another in its place at any time.
+// Text returns the text of an element, once it is there. The page finds the element and reads it in one step,
+// because it may put another in its place at any time.
 func (b *Browser) Text(selector string) string {
 	b.Helper()
 	read := fmt.Sprintf(`((e) => e && [e.textContent])(document.querySelector(%q))`, selector) // an empty text is one too

@@ -214,7 +214,8 @@ func TestAVersionIsEnoughInOneDatabase(t *testing.T) {
 		both.withoutOrder18(write, read))
 
 	both = newStore(t, z) // the next holder reads, has nothing to change, and leaves the version as it is
-	require.Equal(t, "accepted", both.withoutOrder18(write, read), "the late write: so each holder has to raise the version")
+	late := both.withoutOrder18(write, read)
+	require.Equal(t, "accepted", late, "the late write: so each holder has to raise the version")
 }
 
 // Both holders read order 18 in both plans. The next one takes it out of depot 1's plan, and the late write takes it out
@@ -223,6 +224,7 @@ func TestTwoDepots(t *testing.T) {
 	z := needsSQLite(t)
 	late, next := twoTokens(t, z)
 	lateToken, nextToken := parameter{"token", late}, parameter{"token", next}
+	read := parameter{"version", 0} // both have read the first version
 	for _, c := range []struct {
 		name           string
 		readsWithToken bool
@@ -231,7 +233,7 @@ func TestTwoDepots(t *testing.T) {
 		lateWrite      string
 		hasOrder18     bool // one of the plans, at the end
 	}{
-		{"a version in each store", false, writeOfAVersion, parameter{"version", 0}, parameter{"version", 0}, "accepted", false},
+		{"a version in each store", false, writeOfAVersion, read, read, "accepted", false},
 		{"a token with each write", false, writeWithAToken, lateToken, nextToken, "accepted", false},
 		{"a token with each read and write", true, writeWithAToken, lateToken, nextToken, "refused", true},
 	} {

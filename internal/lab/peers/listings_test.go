@@ -240,8 +240,8 @@ func TestAListingsDeleteOfVersionZero(t *testing.T) {
 	assert.Empty(t, z.Names(other), "the queue: -1 deletes any version")
 }
 
-// The lock has a count for each thread. A task ends without its unlock(): the next task of the thread gets the lock, and
-// gets it also when the session has ended, and A holds the lock.
+// The lock has a count for each thread. A task ends without its unlock(): the next task of the thread gets the lock,
+// and gets it also when the session has ended, and A holds the lock.
 func TestAListingThatCountsLetsTheNextTaskIn(t *testing.T) {
 	z := needsPeers(t)
 	a := step4.Join(z, "A")

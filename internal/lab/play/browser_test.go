@@ -102,7 +102,8 @@ func TestAReleaseInABrowser(t *testing.T) {
 
 	// The page holds no truth of its own: loaded again, it says the same. First the other waiters watch again, and all of
 	// that is drawn and written.
-	w.Until(`[2, 3, 4, 5].every((i) => boards[0].story.watches.some((x) => x.client === i && there(x, performance.now())))`)
+	w.Until(`[2, 3, 4, 5].every((client) =>
+		boards[0].story.watches.some((x) => x.client === client && there(x, performance.now())))`)
 	w.Until(`!moving && !dirty`)
 	all := func() (texts []string) {
 		w.press("#board0 summary")

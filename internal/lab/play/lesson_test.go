@@ -820,7 +820,8 @@ func TestTheTextComesAfterThePictureInABrowser(t *testing.T) {
 	})()`)
 	w.Until(`past.at === null`) // right of what was recorded is now
 	w.resizes(sizes[2])
-	w.Until(`past.at === null && boards.every((b) => $("strips").children[b.i].clientWidth > 300 && $("strips").children[b.i].clientWidth < 390)`)
+	w.Until(`past.at === null`)
+	w.Until(`boards.map((b) => $("strips").children[b.i].clientWidth).every((width) => width > 300 && width < 390)`)
 	w.stripsAreRead("on a phone")
 	w.resizes(sizes[0])
 

@@ -18,12 +18,13 @@ var sizes = [][2]int64{{1366, 768}, {1920, 1080}, {390, 844}}
 // otherSizes are those in which no text may be cut: a phone, and two more laptops.
 var otherSizes = [][2]int64{{390, 844}, {1440, 900}, {1280, 800}}
 
-// resizes gives the window a size, and waits until the page has heard of it: its title is where that window has it,
-// and its drawings have their size. By chance a drawing can have its size before the title has moved.
+// resizes gives the window a size, and waits until the page has heard of it: the lesson's title is where a window of
+// this size has it, and the drawings have their size. By chance a drawing can have its size before the title has moved.
 func (w *window) resizes(size [2]int64) {
 	w.Helper()
 	w.Do(chromedp.EmulateViewport(size[0], size[1]))
-	w.Until(fmt.Sprintf(`innerWidth === %d && $("lesson-title").matches("main > *") === (upright.matches && !isInstead)`, size[0]))
+	w.Until(fmt.Sprintf(`innerWidth === %d`, size[0]))
+	w.Until(`$("lesson-title").matches("main > *") === (upright.matches && !isInstead)`) // on a phone, above the drawings
 	w.Until(`live().every((b) => b.width === b.stage.canvas.clientWidth)`)
 }
 
