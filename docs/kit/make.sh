@@ -25,4 +25,5 @@ if test "$(uname)" = Darwin; then # without its files ._*
 fi
 tar $plain -czf kit/zklock.tar.gz zklock
 tar $plain -czf kit/modules.tar.gz -C modules/cache download
-echo "Made: $folder/kit. 做好了。"
+go clean -modcache # which is $folder/modules
+echo "Made: $folder/kit. 做好了。Next: 接着运行： bash $folder/kit/fetch.sh"
