@@ -149,8 +149,8 @@ func test(e exercise.Exercise) error {
 	pkg := "./" + filepath.ToSlash(e.Dir())
 	fmt.Printf("\ngo test %s\n", pkg)
 	_, all := e.Count(e.Progress())
-	say("(up to %d questions; it answers at the end, after a minute or two)",
-		"（最多 %d 个问题；要等一两分钟，最后一起给出答案）", all)
+	say("(up to %d questions; it answers at the end, within a minute or two)",
+		"（最多 %d 个问题；一两分钟之内，最后一起给出答案）", all)
 	hasOwn := e.HasOwn()
 	passed, err := runTest(e, hasOwn)
 	if err != nil {
