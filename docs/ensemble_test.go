@@ -284,6 +284,55 @@ func sessionMoved(s *trio) {
 	assert.False(s, moved, "the create of a client that has moved")
 }
 
+// The leader has proposed a client's create, and no other server has agreed, when the connection breaks. The client
+// gets its session at a follower that has not heard of the decision. There its list is answered before the create is
+// carried out.
+func TestAfterAReconnectionAReadMayComeBeforeAnEarlierWrite(t *testing.T) {
+	t.Parallel()
+	e, leader, followers := zktest.ThreeServers(t)
+	s := &trio{t, zktest.NewOn(t, leader.Server), e, leader, followers}
+	late, paused := followers[0], followers[1]
+	c, server := s.mover(leader)
+	names := func() []string {
+		names, _, err := c.Children(s.Root)
+		require.NoError(t, err)
+		return names
+	}
+	leaderCounts := func(key string) int64 {
+		counters, err := leader.Mntr()
+		require.NoError(t, err)
+		return counters[key]
+	}
+	_, err := zktest.NewOn(t, late.Server).Observer().Sync(s.Root) // it is behind c only by the create
+	require.NoError(t, err)
+
+	require.NoError(t, paused.Pause())
+	t.Cleanup(func() { assert.NoError(t, paused.Resume()) })
+	toLate := s.hold(leader, late)
+	mark, proposals, asked := c.Tap.Mark(), leaderCounts("zk_proposal_count"), leaderCounts("zk_revalidate_count")
+	answer := make(chan error, 1)
+	go func() { answer <- makes(c, s.Root+"/a") }()
+	s.Await("the leader to propose the create", func() bool { return leaderCounts("zk_proposal_count") > proposals })
+	server.Store(late)
+	c.Tap.HangUp()
+	require.ErrorIs(t, zktest.AwaitChan(s.Zoo, "the create's error", answer), zk.ErrConnectionClosed)
+	s.Await("the follower to ask for the session", func() bool { return leaderCounts("zk_revalidate_count") > asked })
+	agrees := s.hold(late, leader)
+	toLate()
+	s.Await("the client to be accepted by the follower", func() bool {
+		return frames(c, mark, wiretap.Reply, wiretap.Connect) == 1 && c.State() == zk.StateHasSession
+	})
+	assert.Empty(t, names(), "a list that is sent after the create")
+
+	agrees()
+	_, err = c.Sync(s.Root)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a"}, names(), "the same list, after a sync")
+	assert.Equal(t, c.ID, c.SessionID(), "the session of the create and of both lists")
+	sent := wiretap.Count(c.Tap.Since(mark)).Requests[wiretap.Create]
+	assert.Equal(t, 1, sent, "creates that were sent")
+}
+
 // The leader is killed, and the others elect another one. What one of them sends to the other is
 // held back, so the election lasts until both were asked.
 func newEpoch(s *trio) {
