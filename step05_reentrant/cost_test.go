@@ -388,6 +388,27 @@ func TestStillBrokenBehindAServerThatIsCutOffTwoAreInside(t *testing.T) {
 	zktest.AwaitChan(z, "A to be notified, too late", turn.Context().Done())
 }
 
+// The empty directory is deleted, and with it the count of its children: Ben's znode has the number of Ada's. In step 2
+// her Unlock deletes it. Here the names differ, by the guid.
+func TestAfterTheDirectoryIsMadeAgainAnExpiredHolderReleasesNothing(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := locks.Join(z, "Ada"), locks.Join(z, "Ben")
+	held := a.Acquire()
+	z.Expire(a.Client)
+	require.NoError(t, z.Observer().Delete(a.Path, -1), "somebody deletes the empty directory")
+	next := b.Acquire()
+	numberOf := func(turn *zktest.Turn) string { return strings.Split(turn.Znode(), "-lock-")[1] }
+	require.Equal(t, numberOf(held), numberOf(next), "the number of Ben's znode, beside that of Ada's")
+	a.Tap.Restore()
+	z.Await("Ada to be connected again", func() bool { return a.State() == zk.StateHasSession })
+	mark := a.Tap.Mark()
+	require.ErrorIs(t, held.Unlock(), ErrLost, "Ada's Unlock, while Ben holds the lock")
+	require.Equal(t, []string{"delete"}, a.Asked(mark), "what her Unlock has sent")
+	require.Equal(t, []string{pathpkg.Base(next.Znode())}, b.Queue(), "the queue: Ben's znode")
+	next.Release()
+}
+
 // Ephemeral znodes and re-entry prevent no deadlock between two locks: A holds x and wants y, B holds y and wants x.
 // Both sessions live, so it lasts until one of them gives up.
 func TestTwoLocksInOppositeOrderWaitForOneAnother(t *testing.T) {
