@@ -2,7 +2,7 @@
 // the polling. A client that is not the first watches the directory's children,
 // and sleeps until they change.
 //
-// A waiter that sleeps sends no request. But every release and every arrival wakes every
+// A waiter that sleeps sends no request. But a release or an arrival wakes every
 // waiter, and each of them lists the whole directory to learn that it is not its
 // turn: the herd effect.
 package childrenwatch

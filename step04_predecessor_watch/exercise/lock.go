@@ -1,7 +1,7 @@
 // Package predecessorwatch is step 4, for you to write: the queue of step 3, where each
 // waiter watches only the znode directly before its own.
 //
-// This starter is step 3. It is right, but each change wakes every waiter.
+// This starter is step 3. It is right, but a change wakes every waiter.
 //
 //	go test ./yours/step4    what your lock can do, what it cannot do yet, and how to get a hint
 //
