@@ -70,7 +70,7 @@ func (e *Election) Leader(ctx context.Context) (label string, err error) {
 	return first[0].Label, nil
 }
 
-// Observe calls changed with the label of the process that leads, or "" if none does, and again after each change,
+// Observe calls changed with the label of the process that leads, or "" if none does, and again after a change,
 // until ctx ends. Like the answer of Leader, the label may be out of date. If
 // several changes follow quickly, Observe may leave out all but the last. The next call comes when changed has returned.
 //
