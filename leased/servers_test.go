@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"os"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -167,6 +169,89 @@ func TestServersWithLocalSessions(t *testing.T) {
 	_, err = NewMutex(s, "/locks/orders").Lock(ctx)
 	require.ErrorContains(t, err, "-120 (the servers gave a local session, which can make no ephemeral znode")
 	require.ErrorContains(t, err, "localSessionsUpgradingEnabled=true")
+}
+
+// One server has a znode that the others do not have. If forceSnapshotSync is set on that server alone, the znode
+// survives the server's restart, because the leader decides what a server that rejoins gets. If it is set on the
+// others alone, and the server is restarted after them, the znode is gone.
+func TestForceSnapshotSyncIsTheLeaders(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*zktest.Patience)
+	defer cancel()
+	e, err := zkserver.StartEnsemble(ctx, 3, "syncLimit=1000")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, e.Stop()) })
+	leader, followers := zktest.Roles(t, e)
+	odd, other := followers[0], followers[1] // of two equal servers, the one with the higher ID is elected
+	restart := func(m *zkserver.Peer, zooCfg string) {
+		require.NoError(t, m.Kill())
+		require.NoError(t, m.Configure(zooCfg))
+		require.NoError(t, m.Restart(ctx))
+	}
+	connect := func(m *zkserver.Peer) *zk.Conn {
+		conn, err := zktest.Dial(m.Servers(), time.Minute, net.DialTimeout)
+		require.NoError(t, err)
+		context.AfterFunc(ctx, conn.Close) // ends a call that is not answered
+		return conn
+	}
+	lists := func() map[int][]string {
+		found := map[int][]string{}
+		for _, m := range e.Members {
+			conn := connect(m)
+			_, err := conn.Sync("/")
+			require.NoError(t, err)
+			names, _, err := conn.Children("/")
+			require.NoError(t, err)
+			conn.Close()
+			found[m.ID] = slices.DeleteFunc(names, func(name string) bool { return name == "zookeeper" })
+			slices.Sort(found[m.ID])
+		}
+		return found
+	}
+
+	conn := connect(leader)
+	_, err = conn.Create("/all", nil, 0, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	conn.Close()
+	require.Equal(t, map[int][]string{odd.ID: {"all"}, other.ID: {"all"}, leader.ID: {"all"}}, lists())
+
+	// For a while the server serves alone, and ends before the session does that has created the znode.
+	var alone []string
+	for line := range strings.Lines(odd.ZooCfg) {
+		if !strings.HasPrefix(line, "server.") {
+			alone = append(alone, line)
+		}
+	}
+	restart(odd, strings.Join(alone, ""))
+	conn = connect(odd)
+	_, err = conn.Create("/ghost", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	_, ghost, err := conn.Exists("/ghost")
+	require.NoError(t, err)
+	require.NoError(t, odd.Kill())
+	conn.Close()
+	conn = connect(leader)
+	for last := int64(0); last < ghost.Czxid+10; { // else the leader makes the server undo its own writes
+		stat, err := conn.Set("/all", nil, -1)
+		require.NoError(t, err)
+		last = stat.Mzxid
+	}
+	conn.Close()
+
+	const set = "forceSnapshotSync=true\n"
+	restart(odd, odd.ZooCfg+set)
+	require.Equal(t, map[int][]string{odd.ID: {"all", "ghost"}, other.ID: {"all"}, leader.ID: {"all"}}, lists(),
+		"set on the server with the znode alone")
+
+	for _, m := range []*zkserver.Peer{other, leader, odd} {
+		zooCfg := m.ZooCfg
+		if m != odd {
+			zooCfg += set
+		}
+		restart(m, zooCfg)
+		zktest.Roles(t, e)
+	}
+	require.Equal(t, map[int][]string{odd.ID: {"all"}, other.ID: {"all"}, leader.ID: {"all"}}, lists(),
+		"set on the others alone")
 }
 
 // A server that hangs up at once can make the dial itself fail. The error of Open then has the same advice.

@@ -170,6 +170,10 @@ func (c *container) prepare(zooCfg string, data map[string]string) error {
 	return nil
 }
 
+func (c *container) configure(zooCfg string) error {
+	return c.ask(context.Background(), "Configure", zooCfg, new(struct{}))
+}
+
 func (c *container) start(ctx context.Context) error {
 	err := c.ask(ctx, "Start", c.files, new(struct{}))
 	if err != nil && strings.Contains(err.Error(), "already") { // "allocated", "in use"

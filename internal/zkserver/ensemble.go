@@ -28,6 +28,7 @@ type Ensemble struct {
 type Peer struct {
 	*Server // only at its own address; its Stop does nothing
 	ID      int
+	ZooCfg  string // the zoo.cfg with which it first started
 
 	Observes bool // it has no vote
 
@@ -118,7 +119,8 @@ func (e *Ensemble) prepare(p place, ports []int, config Config) error {
 		}
 		data := map[string]string{"myid": fmt.Sprintln(id)}
 		maps.Copy(data, config.Data)
-		if err := machine.prepare(zooCfg(machine.data(), p.address, port, lines), data); err != nil {
+		m.ZooCfg = zooCfg(machine.data(), p.address, port, lines)
+		if err := machine.prepare(m.ZooCfg, data); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ type machine interface {
 	fmt.Stringer
 	data() string                                        // the folder of the server's data
 	prepare(zooCfg string, data map[string]string) error // before the first start: the texts of files
+	configure(zooCfg string) error                       // after the first start, for the next one
 	start(context.Context) error                         // returns before the server serves
 	failed(context.Context) error                        // why the server will never serve; nil: it may still serve
 	log(context.Context) string                          // what the server has printed
@@ -108,6 +109,9 @@ func (p *Peer) Restart(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Configure replaces the server's zoo.cfg, which the server reads when it is restarted.
+func (p *Peer) Configure(zooCfg string) error { return p.machine.configure(zooCfg) }
 
 // lastLines returns the last n lines of a text.
 func lastLines(text string, n int) string {

@@ -71,6 +71,8 @@ func (p *javaProcess) prepare(zooCfg string, data map[string]string) (err error)
 	return err
 }
 
+func (p *javaProcess) configure(zooCfg string) error { return p.prepare(zooCfg, nil) }
+
 func (p *javaProcess) start(context.Context) error {
 	log, err := os.Create(filepath.Join(p.dir, "log"))
 	if err != nil {

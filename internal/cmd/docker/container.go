@@ -64,6 +64,13 @@ func (c *Container) Start(files map[string]string, _ *none) (err error) {
 	return err
 }
 
+// Configure replaces the server's zoo.cfg for its next start.
+func (c *Container) Configure(zooCfg string, _ *none) error {
+	ctx, cancel := limited()
+	defer cancel()
+	return c.running.CopyToContainer(ctx, []byte(zooCfg), "/conf/zoo.cfg", 0o644)
+}
+
 // HasEnded reports whether the server runs no longer.
 func (c *Container) HasEnded(_ none, ended *bool) error {
 	ctx, cancel := limited()
