@@ -247,6 +247,15 @@ public class Listings {
         }
     }
 
+    /** The same, with a client that may have no connection yet. It says when its thread waits for an answer. */
+    static class PrintsAtOnce extends Prints {
+        @Override
+        public void lock() {
+            saysThatItWaits();
+            super.lock();
+        }
+    }
+
     /** W15: the watcher takes a lock that the waiting thread holds, and not the one of the condition that it signals. */
     static class Wakes implements Lock {
         final ReentrantLock local = new ReentrantLock(), ofWatchers = new ReentrantLock();
@@ -335,6 +344,17 @@ public class Listings {
         told.await();
     }
 
+    /** Says so when the thread that calls this begins to wait: for the answer to its next request. */
+    static void saysThatItWaits() {
+        Thread caller = Thread.currentThread();
+        new Thread(() -> {
+            while (caller.getState() != Thread.State.WAITING) {
+                Thread.yield();
+            }
+            say("the thread waits for an answer");
+        }).start();
+    }
+
     static synchronized void say(String line) {
         System.out.println(line);
     }
@@ -342,8 +362,13 @@ public class Listings {
     public static void main(String[] args) throws Exception {
         CountDownLatch connected = new CountDownLatch(1);
         zk = new ZooKeeper(args[0], 30000, event -> connected.countDown());
-        connected.await();
         directory = args[1];
+        if (args[2].equals("prints at once")) {
+            say("the client is " + zk.getState());
+            saysThatItWaits();
+        } else {
+            connected.await();
+        }
         Lock lock = switch (args[2]) {
             case "any event" -> new AnyEvent();
             case "only deletion" -> new OnlyDeletion();
@@ -351,6 +376,7 @@ public class Listings {
             case "closes" -> new Closes();
             case "counts" -> new Counts();
             case "prints" -> new Prints();
+            case "prints at once" -> new PrintsAtOnce();
             case "wakes" -> new Wakes();
             case "recipe" -> new Recipe();
             case "order", "order_lock" -> new Named(args[2]);

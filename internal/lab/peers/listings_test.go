@@ -71,6 +71,11 @@ func (l listing) watches(znode string) bool { return slices.Contains(l.Tap.Watch
 
 // relay is an address that leads through a tap to the server, for a client that takes no dialer.
 func relay(t *testing.T, tap *wiretap.Tap, server string) (address string) {
+	return listen(t, func(client net.Conn) { go connect(client, tap, server) })
+}
+
+// listen is an address whose connections are given to accept.
+func listen(t *testing.T, accept func(client net.Conn)) (address string) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { listener.Close() })
@@ -80,7 +85,7 @@ func relay(t *testing.T, tap *wiretap.Tap, server string) (address string) {
 			if err != nil {
 				return // the test is over
 			}
-			go connect(client, tap, server)
+			accept(client)
 		}
 	}()
 	return listener.Addr().String()
@@ -306,6 +311,41 @@ func TestAListingThatPrintsItsExceptions(t *testing.T) {
 	for _, thread := range []string{"first", "second"} {
 		assert.Equal(t, []string{"printed: NONODE", "lock returns true", thread + " lock: done"}, l.does(thread+" lock"))
 	}
+}
+
+// A holds, and B's client has three addresses. The first two that it tries lead nowhere: each connection ends when a
+// request waits for it, and the request fails. B's constructor and its tryLock print that, and B finds nobody to wait
+// for. A constructor returns a client that has no connection.
+func TestAListingWithTwoDeadAddresses(t *testing.T) {
+	z := needsPeers(t)
+	a := step4.Join(z, "A")
+	held := a.Acquire()
+	tried := make(chan net.Conn, 10) // at any of the addresses: the client takes them in an order of its own
+	var addresses []string
+	for range 3 {
+		addresses = append(addresses, listen(t, func(client net.Conn) { tried <- client }))
+	}
+	b := listing{Peer: Peer{z.Command(java("Listings.java", strings.Join(addresses, ","), a.Path, "prints at once"))}}
+	first := zktest.AwaitChan(z, "B's client to try an address", tried)
+	assert.Equal(t, "the client is CONNECTING", b.Line())
+	require.Equal(t, "the thread waits for an answer", b.Line())
+	first.Close()
+	assert.Equal(t, "printed: CONNECTIONLOSS", b.Line(), "what the constructor prints")
+	require.Equal(t, "ready", b.Line(), "the constructor has returned")
+
+	second := zktest.AwaitChan(z, "B's client to try another address", tried)
+	b.Tell("main lock")
+	require.Equal(t, "the thread waits for an answer", b.Line())
+	second.Close()
+	third := zktest.AwaitChan(z, "B's client to try the last address", tried)
+	go connect(third, wiretap.New(), z.Servers()[0])
+	assert.Equal(t, []string{"printed: CONNECTIONLOSS", "lock returns true", "main lock: done"}, b.until("main lock"))
+	owner, there := z.Owner(held.Znode())
+	assert.True(t, there, "A's znode is there")
+	assert.Equal(t, a.SessionID(), owner, "and it is A's: A and B hold the lock at once")
+	assert.ElementsMatch(t, addresses, []string{
+		first.LocalAddr().String(), second.LocalAddr().String(), third.LocalAddr().String(),
+	}, "what B's client has tried: each address once")
 }
 
 // A holds, and B's thread is interrupted while it waits. Its lock() returns false, and its znode stays before C's.
