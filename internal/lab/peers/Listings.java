@@ -26,7 +26,7 @@ import org.apache.zookeeper.recipes.lock.WriteLock;
  * explains the mistakes.
  *
  * Arguments: the server, the lock's directory, and the kind of lock. Each line of the input is the name of a thread,
- * and what this thread does: lock, unlock, relative, stays, watches or root; "interrupt" interrupts it. All threads use
+ * and what this thread does: lock, unlock, relative, stays, watches, reads or root; "interrupt" interrupts it. All threads use
  * one lock object.
  */
 public class Listings {
@@ -361,7 +361,12 @@ public class Listings {
 
     public static void main(String[] args) throws Exception {
         CountDownLatch connected = new CountDownLatch(1);
-        zk = new ZooKeeper(args[0], 30000, event -> connected.countDown());
+        zk = new ZooKeeper(args[0], 30000, event -> {
+            if (args[2].equals("default watcher")) {
+                say("the constructor's watcher hears " + event.getState() + ", " + event.getType());
+            }
+            connected.countDown();
+        });
         directory = args[1];
         if (args[2].equals("prints at once")) {
             say("the client is " + zk.getState());
@@ -398,6 +403,7 @@ public class Listings {
                         case "lock" -> lock.lock();
                         case "unlock" -> lock.unlock();
                         case "stays" -> stays();
+                        case "reads" -> zk.getData(directory, true, null);
                         case "watches" -> zk.getData(directory, event -> say("another watcher hears " + event.getType()),
                                 null);
                         case "relative" -> zk.create("_locknode_/guid-lock-", new byte[0], ZooDefs.Ids.OPEN_ACL_UNSAFE,

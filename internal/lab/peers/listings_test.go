@@ -439,6 +439,33 @@ func TestAWatchCanStayInJava(t *testing.T) {
 	assert.Equal(t, []string{hears, hears, hears, "main stays: done"}, l.does("main stays"), "one watch, three changes")
 }
 
+// The constructor's watcher hears of each connection, of a change of a znode that was read with true, and of the
+// session's end. The read was on the first connection, and the change on the second.
+func TestTheConstructorsWatcherOutlivesItsConnectionInJava(t *testing.T) {
+	z := needsPeers(t)
+	path := z.Root + "/lock"
+	makes(t, z, path)
+	tap := wiretap.New()
+	cmd := java("Listings.java", relay(t, tap, z.Servers()[0]), path, "default watcher")
+	l := listing{Peer{z.Command(cmd)}, tap}
+	hears := func(event string) {
+		t.Helper()
+		assert.Equal(t, "the constructor's watcher hears "+event, l.Line())
+	}
+	hears("SyncConnected, None")
+	require.Equal(t, "ready", l.Line())
+	require.Equal(t, []string{"main reads: done"}, l.does("main reads"))
+	tap.HangUp()
+	hears("Disconnected, None")
+	hears("SyncConnected, None")
+	_, err := z.Observer().Set(path, []byte("a note"), -1)
+	require.NoError(t, err)
+	hears("SyncConnected, NodeDataChanged")
+	require.NoError(t, zktest.CloseSession(z.Servers()[0], tap.Session()))
+	hears("Disconnected, None")
+	hears("Expired, None")
+}
+
 // nileader says of the lock whose waiters watch the directory: the recipe that it links to is this lock.
 func TestWriteLockWatchesItsPredecessorInJava(t *testing.T) {
 	z := needsPeers(t)
