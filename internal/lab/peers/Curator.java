@@ -126,6 +126,7 @@ public class Curator {
             case "write" -> new InterProcessReadWriteLock(framework, path).writeLock();
             case "semaphore" -> new InterProcessSemaphoreMutex(framework, path);
             case "multi" -> new InterProcessMultiLock(framework, List.of(path, path + "-2"));
+            case "multi, backwards" -> new InterProcessMultiLock(framework, List.of(path + "-2", path));
             default -> new InterProcessMutex(framework, path);
         };
     }

@@ -63,7 +63,7 @@ type Peer struct{ *zktest.Process }
 // Curator starts n clients of the lock at path, each with a session of its own. By kind, the lock is
 // an InterProcessMutex ("mutex"), the "read" or "write" side of an InterProcessReadWriteLock, an
 // InterProcessSemaphoreMutex ("semaphore"), or an InterProcessMultiLock ("multi") of two mutexes, at path and at
-// path-2. Their turns check the lock's Room.
+// path-2; "multi, backwards" takes them in the other order. Their turns check the lock's Room.
 func Curator(z *zktest.Zoo, t zktest.T, servers, kind, path string, n int) Peer {
 	return begin(z, t, java("Curator.java", servers, path, kind, Room(path), strconv.Itoa(n)))
 }

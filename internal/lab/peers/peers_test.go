@@ -329,6 +329,31 @@ func TestWhoMayLockCuratorsLocksAgain(t *testing.T) {
 	assert.Empty(t, append(z.Names(path), z.Names(path+"-2")...), "both queues, after the release")
 }
 
+// Two multi locks take the same two locks in opposite order. The first client waits for ours in the queue of its first
+// lock, until the second client has the other lock. Then each waits for the other's znode, without a limit.
+func TestTwoOfCuratorsMultiLocksWaitForOneAnother(t *testing.T) {
+	z := needsPeers(t)
+	ours := step5.Join(z, "step 5")
+	forwards := Curator(z, t, z.Servers()[0], "multi", ours.Path, 1)
+	backwards := Curator(z, t, z.Servers()[0], "multi, backwards", ours.Path, 1)
+	held := ours.Acquire()
+	does(t, forwards, "wait")
+	z.Await("the first client to wait for ours", func() bool { return watched(z, held.Znode()) })
+	queue := ours.Queue()
+	slices.SortFunc(queue, zktest.BySequence)
+	first := ours.Path + "/" + queue[1]
+	does(t, backwards, "wait")
+	z.Await("the second client to wait for the first", func() bool { return watched(z, first) })
+	other := z.Names(ours.Path + "-2")
+	require.Len(t, other, 1, "the queue of the other lock: the second client has this lock")
+	held.Release()
+	second := ours.Path + "-2/" + other[0]
+	z.Await("the first client to wait for the second", func() bool { return watched(z, second) })
+	assert.True(t, watched(z, first), "the second client waits for the first")
+	assert.Len(t, ours.Queue(), 2, "the queue of the one lock")
+	assert.Len(t, z.Names(ours.Path+"-2"), 2, "the queue of the other lock")
+}
+
 // The session of Curator's holder ends, and step 5 gets the lock. Curator's holder locks again, and succeeds.
 func TestCuratorsHolderLocksAgainAfterALoss(t *testing.T) {
 	z := needsPeers(t)
