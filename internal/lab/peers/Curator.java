@@ -39,7 +39,9 @@ public class Curator {
         String path = args[1], kind = args[2], room = args[3];
         List<Client> clients = new ArrayList<>();
         for (int i = 0; i < Integer.parseInt(args[4]); i++) {
-            CuratorFramework framework = CuratorFrameworkFactory.newClient(args[0], 5000, 5000, new ExponentialBackoffRetry(100, 5));
+            CuratorFramework framework = kind.equals("impatient")
+                    ? CuratorFrameworkFactory.newClient(args[0], 10000, 1000, new RetryOneTime(100))
+                    : CuratorFrameworkFactory.newClient(args[0], 5000, 5000, new ExponentialBackoffRetry(100, 5));
             framework.start();
             clients.add(new Client(framework, lock(framework, kind, path)));
         }
@@ -93,6 +95,7 @@ public class Curator {
                     first.framework.close();
                     printError(waiting);
                 }
+                case "end" -> printError(waiting);
                 case "create" -> first.framework.create().withMode(CreateMode.EPHEMERAL).forPath(words[1]);
                 case "delete" -> first.framework.delete().forPath(words[1]);
                 case "unwatch" -> unwatch(first, words[1], words[2]);

@@ -61,9 +61,10 @@ func missing(packages map[string]*exec.Cmd) error {
 type Peer struct{ *zktest.Process }
 
 // Curator starts n clients of the lock at path, each with a session of its own. By kind, the lock is
-// an InterProcessMutex ("mutex"), the "read" or "write" side of an InterProcessReadWriteLock, an
-// InterProcessSemaphoreMutex ("semaphore"), or an InterProcessMultiLock ("multi") of two mutexes, at path and at
-// path-2; "multi, backwards" takes them in the other order. Their turns check the lock's Room.
+// an InterProcessMutex ("mutex"; "impatient" if its client soon gives up without a connection), the "read" or "write"
+// side of an InterProcessReadWriteLock, an InterProcessSemaphoreMutex ("semaphore"), or an InterProcessMultiLock
+// ("multi") of two mutexes, at path and at path-2; "multi, backwards" takes them in the other order. Their turns check
+// the lock's Room.
 func Curator(z *zktest.Zoo, t zktest.T, servers, kind, path string, n int) Peer {
 	return begin(z, t, java("Curator.java", servers, path, kind, Room(path), strconv.Itoa(n)))
 }
@@ -133,6 +134,7 @@ func begin(z *zktest.Zoo, t zktest.T, cmd *exec.Cmd) Peer {
 //	wait                  begins to wait for the lock, in another thread
 //	crowd 10              the same in so many threads, through the same lock object
 //	interrupt             interrupts the thread of wait, and prints the error of the call that waits
+//	end                   waits for the end of the call that waits, and prints its error
 //	close                 closes the client, and prints the error of the call that waits
 //	exists /path          asks with a watch whether a znode exists; the watch prints what it hears
 //	create /path          creates an ephemeral znode, and does not lock

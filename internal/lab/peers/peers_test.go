@@ -354,6 +354,21 @@ func TestTwoOfCuratorsMultiLocksWaitForOneAnother(t *testing.T) {
 	assert.Len(t, z.Names(ours.Path+"-2"), 2, "the queue of the other lock")
 }
 
+// A holds, and the connection of Curator's client does not come back. Its acquire() without a limit ends.
+func TestALostConnectionEndsCuratorsWait(t *testing.T) {
+	z := needsPeers(t)
+	ours := step5.Join(z, "step 5")
+	tap := wiretap.New()
+	theirs := Curator(z, t, relay(t, tap, z.Servers()[0]), "impatient", ours.Path, 1)
+	held := ours.Acquire()
+	does(t, theirs, "wait")
+	z.Await("Curator to watch our znode", func() bool { return watched(z, held.Znode()) })
+	tap.Cut()
+	theirs.Begin("end")
+	assert.Contains(t, theirs.Line(), "KeeperException$ConnectionLossException", "what Curator's acquire() throws")
+	assert.True(t, theirs.Done())
+}
+
 // The session of Curator's holder ends, and step 5 gets the lock. Curator's holder locks again, and succeeds.
 func TestCuratorsHolderLocksAgainAfterALoss(t *testing.T) {
 	z := needsPeers(t)
