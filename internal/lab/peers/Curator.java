@@ -22,6 +22,7 @@ import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 import org.apache.curator.retry.RetryOneTime;
 import org.apache.zookeeper.CreateMode;
+import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.Watcher.Event.EventType;
 
 /**
@@ -93,11 +94,20 @@ public class Curator {
                 }
                 case "close" -> {
                     first.framework.close();
-                    printError(waiting);
+                    if (waiting != null) {
+                        printError(waiting);
+                    }
                 }
                 case "end" -> printError(waiting);
                 case "create" -> first.framework.create().withMode(CreateMode.EPHEMERAL).forPath(words[1]);
                 case "delete" -> first.framework.delete().forPath(words[1]);
+                case "guaranteed" -> {
+                    try {
+                        first.framework.delete().guaranteed().forPath(words[1]);
+                    } catch (KeeperException e) {
+                        System.out.println(e.code());
+                    }
+                }
                 case "unwatch" -> unwatch(first, words[1], words[2]);
                 case "turns" -> {
                     for (int i = 0; i < Integer.parseInt(words[1]); i++) {

@@ -135,10 +135,11 @@ func begin(z *zktest.Zoo, t zktest.T, cmd *exec.Cmd) Peer {
 //	crowd 10              the same in so many threads, through the same lock object
 //	interrupt             interrupts the thread of wait, and prints the error of the call that waits
 //	end                   waits for the end of the call that waits, and prints its error
-//	close                 closes the client, and prints the error of the call that waits
+//	close                 closes the client, and prints the error of the call that waits, if one does
 //	exists /path          asks with a watch whether a znode exists; the watch prints what it hears
 //	create /path          creates an ephemeral znode, and does not lock
 //	delete /path          deletes a znode
+//	guaranteed /path      the same with guaranteed(), and prints an error of the server or connection
 //	unwatch /path true    watches a znode and removes the watch, in the foreground (false: in the background)
 //
 // Done waits until the command has ended.

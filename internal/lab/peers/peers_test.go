@@ -369,6 +369,47 @@ func TestALostConnectionEndsCuratorsWait(t *testing.T) {
 	assert.True(t, theirs.Done())
 }
 
+// A guaranteed() delete fails, because the connection is lost. When it is back, an open client deletes the znode in the
+// background, and keeps its session. A client that was closed sends nothing: its znode ends with its session.
+func TestCuratorsGuaranteedDeleteEndsWithItsClient(t *testing.T) {
+	z := needsPeers(t)
+	var taps []*wiretap.Tap
+	znodes := []string{z.Root + "/open", z.Root + "/closed"}
+	var owners []int64
+	var clients []Peer
+	for i, znode := range znodes {
+		taps = append(taps, wiretap.New())
+		clients = append(clients, Curator(z, t, relay(t, taps[i], z.Servers()[0]), "impatient", z.Root+"/unused", 1))
+		does(t, clients[i], "create "+znode)
+		owner, _ := z.Owner(znode)
+		owners = append(owners, owner)
+	}
+	for i, znode := range znodes {
+		taps[i].Cut()
+		clients[i].Begin("guaranteed %s", znode)
+	}
+	for _, client := range clients {
+		assert.Equal(t, "CONNECTIONLOSS", client.Line(), "how the delete fails")
+		require.True(t, client.Done())
+	}
+	for i, znode := range znodes {
+		isOpen := i == 0
+		if !isOpen {
+			does(t, clients[i], "close")
+		}
+		taps[i].Restore()
+		z.Await("the znode to be deleted", func() bool {
+			_, there := z.Owner(znode)
+			return !there
+		})
+		sessions, err := z.Sessions()
+		require.NoError(t, err)
+		_, lives := sessions[owners[i]]
+		assert.Equal(t, isOpen, lives, "the session of %s when its znode was deleted", znode)
+		assert.Equal(t, isOpen, slices.Contains(taps[i].Done(wiretap.Delete), znode), "the client has deleted %s", znode)
+	}
+}
+
 // The session of Curator's holder ends, and step 5 gets the lock. Curator's holder locks again, and succeeds.
 func TestCuratorsHolderLocksAgainAfterALoss(t *testing.T) {
 	z := needsPeers(t)
