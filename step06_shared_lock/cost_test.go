@@ -4,10 +4,12 @@ package sharedlock
 
 import (
 	"fmt"
+	pathpkg "path"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
@@ -211,6 +213,36 @@ func TestTenReadersTakeOneTurn(t *testing.T) {
 		require.Equal(t, c.inTurn, turns, "turns of %d %s", n, c.who)
 		chapter.Says(t, "%d %s: holders at a time: %d, turns: %d", n, c.who, most, turns)
 	}
+}
+
+// Ben's program has the rules of this lock, but after a wake-up it creates again. As a reader it gets the lock with its
+// second znode. The first stays in the queue, and the next writer waits for it.
+func TestAReaderThatCreatesAgainLeavesItsFirstZnodeBehind(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	ada, ben, cleo := locks.Join(z, "Ada"), z.Client("Ben"), locks.Join(z, "Cleo")
+	joins := func() (node, before string) {
+		node, err := create(ben.Conn, ada.Path+"/_c_0123456789abcdef-"+string(read), zk.FlagEphemeralSequential)
+		require.NoError(t, err)
+		before, err = predecessor(ada.Queue(), pathpkg.Base(node))
+		require.NoError(t, err)
+		return node, before
+	}
+	writing := ada.Acquire()
+	first, before := joins()
+	require.Equal(t, pathpkg.Base(ada.Znode()), before, "whom Ben waits for")
+	writing.Release()
+	second, before := joins()
+	require.Empty(t, before, "whom Ben waits for after his second create: he holds the lock")
+	require.NoError(t, ben.Delete(second, -1), "Ben releases the lock")
+
+	next := cleo.Start()
+	next.MustWait("Ben's first znode is before it")
+	require.Equal(t, []string{first}, cleo.Tap.Watched(), "what Cleo watches")
+	owner, _ := z.Owner(first)
+	require.Equal(t, ben.SessionID(), owner, "the session that this znode belongs to: Ben's, who lives")
+	require.NoError(t, ben.Delete(first, -1))
+	next.Acquired()
 }
 
 // What a lock and an unlock cost the client, when the directory exists.
