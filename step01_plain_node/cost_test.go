@@ -133,6 +133,26 @@ func TestStillBrokenAnExpiredHolderReleasesTheLockOfTheNext(t *testing.T) {
 		"NewEphemeral: Ada's session expires, Ben locks, Ada unlocks, Cleo locks: Ben and Cleo both hold the lock")
 }
 
+// Ada's delete is carried out, and its reply is lost. Her session lives, and she deletes again.
+func TestStillBrokenARetriedDeleteReleasesTheLockOfTheNext(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b, c := ephemeral.Join(z, "Ada"), ephemeral.Join(z, "Ben"), ephemeral.Join(z, "Cleo")
+	held := a.Acquire()
+	a.Tap.LoseReply(wiretap.Delete, 1)
+	require.ErrorIs(t, held.Unlock(), zk.ErrConnectionClosed, "Ada's Unlock, whose delete was not answered")
+	b.Acquire()
+	owner, _ := z.Owner(a.Path)
+	require.Equal(t, b.ID, owner, "the session that the znode belongs to: Ben's")
+
+	z.Await("Ada to be connected again", func() bool { return a.State() == zk.StateHasSession })
+	require.NoError(t, a.Unlock(), "Ada's second Unlock, while Ben holds the lock")
+	require.NoError(t, c.Start().Err(), "Cleo's Lock, while Ben still holds the lock")
+	for _, client := range []*zktest.Member{a, b, c} {
+		assert.Equal(t, client.ID, client.SessionID(), "the session of %s has not expired", client.Name)
+	}
+}
+
 // The server creates Ada's znode, and the connection breaks before the reply arrives.
 func TestStillBrokenALostReplyMakesTheHolderWaitForItself(t *testing.T) {
 	t.Parallel()
