@@ -316,6 +316,29 @@ func TestASilentSessionExpires(t *testing.T) {
 	assert.Equal(t, zk.EventNotWatching, event.Type)
 }
 
+// The program that holds the lock hangs in its work: it sends no request more, and does not unlock. But its client
+// library pings, so its session lives.
+func TestTheZnodeOfAHungHolderStays(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	holder := z.Connect("a holder that hangs", zktest.MortalTimeout)
+	path := create(t, holder, z.Root+"/lock", zk.FlagEphemeral)
+	_, _, gone, err := z.Observer().GetW(path)
+	require.NoError(t, err)
+	mark, since := holder.Tap.Mark(), time.Now()
+	z.Await("an answer to a ping, two timeouts later", func() bool {
+		return slices.ContainsFunc(holder.Tap.Since(mark), func(f wiretap.Frame) bool {
+			return f.Kind == wiretap.Reply && f.Op == wiretap.Ping && f.At.Sub(since) > 2*zktest.MortalTimeout
+		})
+	})
+	for _, f := range holder.Tap.Since(mark) {
+		require.Equal(t, wiretap.Ping, f.Op, "what passes between the holder's client and the server")
+	}
+	owner, _ := z.Owner(path)
+	assert.Equal(t, holder.ID, owner, "the session that the znode belongs to: the holder's")
+	assert.Empty(t, gone, "what a waiter's watch said")
+}
+
 // A client that is closed ends its watches, also while it is disconnected. The server does not know of that: the
 // session lives on until its timeout.
 func TestAClosedClientEndsItsWatches(t *testing.T) {
