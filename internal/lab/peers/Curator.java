@@ -36,6 +36,8 @@ import org.apache.zookeeper.Watcher.Event.EventType;
 public class Curator {
     record Client(CuratorFramework framework, InterProcessLock lock) {}
 
+    static InterProcessReadWriteLock readWrite; // the pair to which the lock of the last client belongs
+
     public static void main(String[] args) throws Exception {
         String path = args[1], kind = args[2], room = args[3];
         List<Client> clients = new ArrayList<>();
@@ -61,6 +63,7 @@ public class Curator {
                 case "unlock" -> first.lock.release();
                 case "try" -> tries(first.lock, words[1]);
                 case "other" -> tries(lock(first.framework, kind, path), words[1]);
+                case "write" -> tries(readWrite.writeLock(), words[1]);
                 case "make" -> {
                     try {
                         lock(CuratorFrameworkFactory.newClient(args[0], new RetryOneTime(100)), kind, words[1]);
@@ -135,7 +138,10 @@ public class Curator {
 
     static InterProcessLock lock(CuratorFramework framework, String kind, String path) {
         return switch (kind) {
-            case "read" -> new InterProcessReadWriteLock(framework, path).readLock();
+            case "read" -> {
+                readWrite = new InterProcessReadWriteLock(framework, path);
+                yield readWrite.readLock();
+            }
             case "write" -> new InterProcessReadWriteLock(framework, path).writeLock();
             case "semaphore" -> new InterProcessSemaphoreMutex(framework, path);
             case "multi" -> new InterProcessMultiLock(framework, List.of(path, path + "-2"));

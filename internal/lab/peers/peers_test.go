@@ -308,7 +308,8 @@ func does(t *testing.T, p Peer, commands ...string) {
 }
 
 // Re-entry into a mutex belongs to the lock object, and is counted. A semaphore mutex refuses it. A multi lock takes
-// two locks at once. The commands "other" and "try" fail if they get the lock.
+// two locks at once. A reader that asks to write waits for its own znode. The commands "other", "try" and "write" fail
+// if they get the lock.
 func TestWhoMayLockCuratorsLocksAgain(t *testing.T) {
 	z := needsPeers(t)
 	path := z.Root + "/mutex"
@@ -319,6 +320,15 @@ func TestWhoMayLockCuratorsLocksAgain(t *testing.T) {
 	assert.Empty(t, z.Names(path), "the queue, after the second release")
 
 	does(t, Curator(z, t, z.Servers()[0], "semaphore", z.Root+"/semaphore", 1), "lock", "try 100", "unlock")
+
+	path = z.Root + "/read-write"
+	reader := Curator(z, t, z.Servers()[0], "read", path, 1)
+	does(t, reader, "lock")
+	queue := z.Names(path)
+	assert.Len(t, queue, 1, "the queue: the reader is alone")
+	does(t, reader, "write 100")
+	assert.Equal(t, queue, z.Names(path), "the queue, after the time is up: the reader's znode, for which it waited")
+	does(t, reader, "unlock")
 
 	path = z.Root + "/multi"
 	multi := Curator(z, t, z.Servers()[0], "multi", path, 1)
