@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
 
@@ -346,6 +347,48 @@ func TestAListingWithTwoDeadAddresses(t *testing.T) {
 	assert.ElementsMatch(t, addresses, []string{
 		first.LocalAddr().String(), second.LocalAddr().String(), third.LocalAddr().String(),
 	}, "what B's client has tried: each address once")
+}
+
+// The server allows two connections from one address, and X and A have them: X holds the lock, and A waits. The server
+// refuses B twice: B's constructor prints that, and so does its tryLock, with no znode. X releases the lock, and closes
+// its connection: A gets the lock, and so does B.
+func TestAListingThatTheServerRefuses(t *testing.T) {
+	z := needsPeers(t)
+	server, err := zkserver.StartEnsemble(t.Context(), 1, "maxClientCnxns=2")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, server.Stop()) })
+	on := func(address, kind string) Peer { return Peer{z.Command(java("Listings.java", address, "/lock", kind))} }
+	x := listing{Peer: on(server.Addr, "closes")}
+	require.Equal(t, "ready", x.Line())
+	require.Equal(t, []string{"main root: done"}, x.does("main root"))
+	require.Equal(t, []string{"main lock: done"}, x.does("main lock"))
+	tap := wiretap.New()
+	a := listing{on(relay(t, tap, server.Addr), "prints"), tap}
+	require.Equal(t, "ready", a.Line())
+	a.Tell("main lock")
+	z.Await("A to watch X's znode", func() bool { return a.watches("/lock/lock-0000000000") })
+
+	tries := make(chan net.Conn, 10)
+	connectsB := func() { go connect(zktest.AwaitChan(z, "B's client to connect", tries), wiretap.New(), server.Addr) }
+	b := listing{Peer: on(listen(t, func(client net.Conn) { tries <- client }), "prints at once")}
+	require.Equal(t, "the client is CONNECTING", b.Line())
+	require.Equal(t, "the thread waits for an answer", b.Line())
+	connectsB()
+	require.Equal(t, "printed: CONNECTIONLOSS", b.Line(), "what the constructor prints")
+	require.Equal(t, "ready", b.Line(), "the constructor has returned")
+	b.Tell("main lock")
+	require.Equal(t, "the thread waits for an answer", b.Line())
+	connectsB()
+	require.Equal(t, "printed: CONNECTIONLOSS", b.Line(), "what B's tryLock prints: it has no znode")
+
+	x.does("main unlock")
+	assert.Equal(t, []string{"lock returns true", "main lock: done"}, a.until("main lock"))
+	z.Await("the server to have room for a connection", func() bool {
+		_, err := server.Word("ruok")
+		return err == nil
+	})
+	connectsB()
+	assert.Equal(t, []string{"lock returns true", "main lock: done"}, b.until("main lock"), "A has not released the lock")
 }
 
 // A holds, and B's thread is interrupted while it waits. Its lock() returns false, and its znode stays before C's.
