@@ -30,7 +30,8 @@ import (
 //
 // The locks are compiled into a program of their own: this test once more, in which made has the locks.
 func TestTheExercise(t *testing.T) {
-	// A row mostly waits: one step alone leaves half of two processors idle. These two lanes take about as long.
+	// Each lane asks one step after the other, beside the other lane: a step mostly waits, and alone leaves half of two
+	// processors idle. The steps are divided so that both lanes end at about the same time.
 	var lanes sync.WaitGroup
 	for _, lane := range [][]Exercise{{Step5, Step3}, {Step1, Step2, Step4, Step6}} {
 		lanes.Go(func() {
@@ -42,6 +43,8 @@ func TestTheExercise(t *testing.T) {
 	lanes.Wait()
 }
 
+// askAll tests what the check says of all variants of a step: in the program that has their locks itself, elsewhere by
+// building and running this program.
 func (e Exercise) askAll(t *testing.T) {
 	if made == nil {
 		e.askVariants(t)
