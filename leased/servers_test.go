@@ -230,7 +230,9 @@ func TestForceSnapshotSyncIsTheLeaders(t *testing.T) {
 	require.NoError(t, odd.Kill())
 	conn.Close()
 	conn = connect(leader)
-	for last := int64(0); last < ghost.Czxid+10; { // else the leader makes the server undo its own writes
+	// Until the others are ahead of all that the server wrote: else the leader makes it undo its own writes.
+	const atMostAfterGhost = 10 // writes of the server alone
+	for last := int64(0); last < ghost.Czxid+atMostAfterGhost; {
 		stat, err := conn.Set("/all", nil, -1)
 		require.NoError(t, err)
 		last = stat.Mzxid
