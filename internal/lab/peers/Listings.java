@@ -147,6 +147,14 @@ public class Listings {
             count.set(count.get() + 1); // the mistake: the session may have ended, and the thread may have another task
             say("its count is " + count.get());
         }
+
+        @Override
+        public void unlock() throws Exception {
+            count.set(count.get() - 1);
+            if (count.get() == 0) {
+                super.unlock();
+            }
+        }
     }
 
     /** unlock() also closes the session: after that, no object that shares the session can lock. */

@@ -246,16 +246,20 @@ func TestAListingsDeleteOfVersionZero(t *testing.T) {
 	assert.Empty(t, z.Names(other), "the queue: -1 deletes any version")
 }
 
-// The lock has a count for each thread. A task ends without its unlock(): the next task of the thread gets the lock,
-// and gets it also when the session has ended, and A holds the lock.
+// The lock has a count for each thread. After an unlock() the thread's next task stands in the queue again. A task ends
+// without its unlock(): the next one gets the lock, and gets it also when the session has ended, and A holds the lock.
 func TestAListingThatCountsLetsTheNextTaskIn(t *testing.T) {
 	z := needsPeers(t)
 	a := step4.Join(z, "A")
 	makes(t, z, a.Path)
 	l := newListing(z, t, "counts", a.Path)
 	require.Equal(t, []string{"its count is 1", "pool lock: done"}, l.does("pool lock"))
-	assert.Equal(t, []string{"its count is 2", "pool lock: done"}, l.does("pool lock"), "the next task of this thread")
-	assert.Len(t, a.Queue(), 1, "the queue: the first task's znode")
+	first := a.Path + "/" + a.Queue()[0]
+	require.Equal(t, []string{"unlock deletes " + first, "pool unlock: done"}, l.does("pool unlock"))
+	require.Equal(t, []string{"its count is 1", "pool lock: done"}, l.does("pool lock"))
+	assert.NotEqual(t, first, a.Path+"/"+a.Queue()[0], "the znode of the next task, after an unlock()")
+	assert.Equal(t, []string{"its count is 2", "pool lock: done"}, l.does("pool lock"), "the next task, without an unlock()")
+	assert.Len(t, a.Queue(), 1, "the queue: the znode of the task before")
 	require.NoError(t, zktest.CloseSession(z.Servers()[0], l.Tap.Session()))
 	a.Acquire()
 	assert.Equal(t, []string{"its count is 3", "pool lock: done"}, l.does("pool lock"), "A holds the lock")
