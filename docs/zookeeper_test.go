@@ -331,8 +331,9 @@ func TestTheZnodeOfAHungHolderStays(t *testing.T) {
 			return f.Kind == wiretap.Reply && f.Op == wiretap.Ping && f.At.Sub(since) > 2*zktest.MortalTimeout
 		})
 	})
+	keepAlive := []wiretap.Op{wiretap.Ping, wiretap.Connect} // a slow machine may break the connection
 	for _, f := range holder.Tap.Since(mark) {
-		require.Equal(t, wiretap.Ping, f.Op, "what passes between the holder's client and the server")
+		require.Contains(t, keepAlive, f.Op, "what passes between the holder's client and the server")
 	}
 	owner, _ := z.Owner(path)
 	assert.Equal(t, holder.ID, owner, "the session that the znode belongs to: the holder's")
