@@ -80,6 +80,40 @@ public class Listings {
         }
     }
 
+    /**
+     * One watcher hears all of the object's watches, and looks at no path. A lock() that is interrupted deletes its znode,
+     * and its watch stays. Also W8: a client that was woken believes that it holds the lock.
+     */
+    static class AnyPath implements Lock {
+        volatile CountDownLatch woken;
+        String znode;
+
+        public void lock() throws Exception {
+            znode = join();
+            String before = before(znode);
+            woken = new CountDownLatch(1);
+            if (before != null && zk.exists(before, this::hear) != null) {
+                try {
+                    woken.await();
+                } catch (InterruptedException e) {
+                    unlock();
+                    throw e;
+                }
+            }
+        }
+
+        void hear(WatchedEvent event) {
+            say("the watcher hears " + event.getType() + ": " + event.getPath());
+            if (event.getType() == EventType.NodeDeleted) { // the mistake: of which znode?
+                woken.countDown();
+            }
+        }
+
+        public void unlock() throws Exception {
+            zk.delete(znode, -1);
+        }
+    }
+
     /** W28, one way: the znode belongs to the object (W6), so all its threads have the same place in the queue. */
     static class OneZnode implements Lock {
         String znode;
@@ -385,6 +419,7 @@ public class Listings {
         Lock lock = switch (args[2]) {
             case "any event" -> new AnyEvent();
             case "only deletion" -> new OnlyDeletion();
+            case "any path" -> new AnyPath();
             case "one znode" -> new OneZnode();
             case "closes" -> new Closes();
             case "counts" -> new Counts();

@@ -165,6 +165,31 @@ func TestAWaiterThatLooksForADeletionAloneSleepsOnInJava(t *testing.T) {
 		"another thread learns of the end, and C's lock() has not returned: nothing will wake it")
 }
 
+// A holds the lock, B and C wait. C is an object whose lock() was interrupted while it watched B's znode, and whose
+// second lock() waits behind D. B gives up: the first watch wakes the second lock(), which returns as the holder.
+func TestAListingThatLooksAtNoPath(t *testing.T) {
+	z := needsPeers(t)
+	a := step4.Join(z, "A")
+	held := a.Acquire()
+	b := step4.Join(z, "B").Start()
+	b.Queued()
+	c := newListing(z, t, "any path", a.Path)
+	c.Tell("first lock")
+	z.Await("C to watch B's znode", func() bool { return c.watches(b.Znode()) })
+	c.Tell("first interrupt")
+	require.Equal(t, []string{"first lock: InterruptedException"}, c.until("first lock"))
+	d := step4.Join(z, "D").Start()
+	d.Queued()
+	c.Tell("second lock")
+	z.Await("C to watch D's znode", func() bool { return c.watches(d.Znode()) })
+	b.GiveUp()
+	assert.Equal(t, []string{"the watcher hears NodeDeleted: " + b.Znode(), "second lock: done"}, c.until("second lock"))
+	for _, znode := range []string{held.Znode(), d.Znode()} {
+		_, there := z.Owner(znode)
+		assert.True(t, there, "%s, which stands before C's", znode)
+	}
+}
+
 // B waits for A's znode, and its watcher then waits for a lock that B's waiting thread holds. The client has one thread
 // for all its watchers: so another watcher, of another znode, is not called either, until B's thread is interrupted and
 // gives the lock back. And even then the watcher wakes nobody: the lock that it holds is not the condition's.
