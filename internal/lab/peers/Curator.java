@@ -62,6 +62,11 @@ public class Curator {
                 case "lock" -> first.lock.acquire();
                 case "unlock" -> first.lock.release();
                 case "try" -> tries(first.lock, words[1]);
+                case "within" -> {
+                    if (!first.lock.acquire(Long.parseLong(words[1]), TimeUnit.MILLISECONDS)) {
+                        throw new IllegalStateException("the time was up");
+                    }
+                }
                 case "other" -> tries(lock(first.framework, kind, path), words[1]);
                 case "write" -> tries(readWrite.writeLock(), words[1]);
                 case "make" -> {

@@ -129,7 +129,8 @@ func begin(z *zktest.Zoo, t zktest.T, cmd *exec.Cmd) Peer {
 // locks, checks the Room, and unlocks. A client of Curator has more commands:
 //
 //	try 100               tries for so many milliseconds to get the lock, which must not be free
-//	other 100             the same, through another lock object of the same path
+//	within 100            the same, but it must get the lock
+//	other 100             as try, through another lock object of the same path
 //	write 100             the same, through the write lock of the reader's read/write lock
 //	make /path            makes a mutex of a client that was never started, or prints why not
 //	wait                  begins to wait for the lock, in another thread

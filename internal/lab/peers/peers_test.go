@@ -379,6 +379,24 @@ func TestALostConnectionEndsCuratorsWait(t *testing.T) {
 	assert.True(t, theirs.Done())
 }
 
+// A holds. Curator's client asks for the lock with a limit, and its connection breaks. Another client, which asks later
+// with the same limit, gives up. Only then does A release: the first client gets the lock, because it still waits.
+func TestADisconnectedCuratorWaitsLongerThanItsLimit(t *testing.T) {
+	z := needsPeers(t)
+	ours := step5.Join(z, "step 5")
+	tap := wiretap.New()
+	theirs := Curator(z, t, relay(t, tap, z.Servers()[0]), "mutex", ours.Path, 1)
+	another := Curator(z, t, z.Servers()[0], "mutex", ours.Path, 1)
+	held := ours.Acquire()
+	theirs.Begin("within 2000") // which fails if it does not get the lock
+	z.Await("Curator to watch our znode", func() bool { return watched(z, held.Znode()) })
+	tap.Cut()
+	does(t, another, "try 2000") // which fails if it gets the lock
+	held.Release()
+	tap.Restore()
+	assert.True(t, theirs.Done(), "Curator gets the lock, after its time was up")
+}
+
 // A guaranteed() delete fails, because the connection is lost. When it is back, an open client deletes the znode in the
 // background, and keeps its session. A client that was closed sends nothing: its znode ends with its session.
 func TestCuratorsGuaranteedDeleteEndsWithItsClient(t *testing.T) {
