@@ -239,7 +239,7 @@ func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error
 			return nil, err
 		}
 		select {
-		case <-gone: // deleted; or the session has ended, and the watch with it: list again
+		case <-gone: // deleted; or the session has ended, or is closed: list again
 		case <-ctx.Done():
 		}
 	}

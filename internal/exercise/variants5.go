@@ -550,7 +550,7 @@ var variants5 = []Variant{
 +_, _, gone, err := l.s.conn.GetW(l.dir + "/" + before)
 …
 -select {
--case <-gone: // deleted; or the session has ended, and the watch with it: list again
+-case <-gone: // deleted; or the session has ended, or is closed: list again
 -case <-ctx.Done():
 -}
 +watched, set = before, gone

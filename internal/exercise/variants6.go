@@ -168,7 +168,7 @@ var variants6 = []Variant{
 -if before == "" {
 +if before == "" || woken {
 …
- case <-gone: // deleted; or the session has ended, and the watch with it: list again
+ case <-gone: // deleted; or the session has ended, or is closed: list again
 +	woken = mine.kind == read
 `),
 	// "A writer that is woken is the next, because all before it have gone."
@@ -179,7 +179,7 @@ var variants6 = []Variant{
 -if before == "" {
 +if before == "" || woken {
 …
- case <-gone: // deleted; or the session has ended, and the watch with it: list again
+ case <-gone: // deleted; or the session has ended, or is closed: list again
 +	woken = mine.kind == write
 `),
 	// "Readers hold the lock now, and a try that reads does not wait for anybody."
@@ -407,7 +407,7 @@ const waitersTokenIsOfTheZnodeBefore = `
 +_, watched, gone, err := l.s.conn.GetW(l.dir + "/" + before)
 …
  select {
- case <-gone: // deleted; or the session has ended, and the watch with it: list again
+ case <-gone: // deleted; or the session has ended, or is closed: list again
 +	token = watched.Czxid
 `
 

@@ -260,7 +260,7 @@ func (l *RWLock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, err
 			return nil, err
 		}
 		select {
-		case <-gone: // deleted; or the session has ended, and the watch with it: list again
+		case <-gone: // deleted; or the session has ended, or is closed: list again
 		case <-ctx.Done():
 		}
 	}
