@@ -262,6 +262,21 @@ func TestHints(t *testing.T) {
 	require.NoError(t, Step4.Keep(Progress{Begun: true, Missing: "missing parents are created"}))
 	assert.Contains(t, hint(false).Text, "what is missing, and who else may be creating it?",
 		"the property's own question")
+
+	_, err = Semaphore.Copy()
+	require.NoError(t, err)
+	after := func(p Progress) Hint {
+		t.Helper()
+		t.Setenv("ZKLOCK_LANG", "en")
+		p.Begun = true
+		require.NoError(t, Semaphore.Keep(p))
+		h, err := Semaphore.Next()
+		require.NoError(t, err)
+		return h
+	}
+	assert.Contains(t, after(Progress{Missing: "a release wakes one"}).Text, "watch the permits?", "not step 4's hint")
+	assert.Contains(t, after(Progress{Missing: "first come, first served", Stuck: true}).Text, "hold the lock at",
+		"not step 4's hint for a waiter that is not woken")
 }
 
 // A section of hints is for a property that is asked, and begins with a question. The Chinese

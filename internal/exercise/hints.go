@@ -46,9 +46,9 @@ type section struct {
 	hints    []string
 }
 
-// section returns the hints for the missing property: those of this exercise, or those of a step
-// before it. If there are none, it returns the property's question, and why the property matters. If another question
-// fits what was seen, that one comes first.
+// section returns the hints for the missing property: those of this exercise, or of a step those of a step before it,
+// since the exercises after the steps are about other code. If there are none, it returns the property's question, and
+// why the property matters. If another question fits what was seen, that one comes first.
 func (e Exercise) section(p Progress, chinese bool) (section, error) {
 	own, err := e.sections(chinese)
 	if err != nil {
@@ -64,8 +64,11 @@ func (e Exercise) section(p Progress, chinese bool) (section, error) {
 		return section{everyOrder, []string{InWords(noHintForAnOrder(e.Name))}}, nil
 	}
 	all := own
-	at := slices.IndexFunc(All, func(other Exercise) bool { return other.Name == e.Name })
-	for _, earlier := range slices.Backward(All[:at]) {
+	before := 0
+	if e.IsStep() {
+		before = slices.IndexFunc(All, func(other Exercise) bool { return other.Name == e.Name })
+	}
+	for _, earlier := range slices.Backward(All[:before]) {
 		more, err := earlier.sections(chinese)
 		if err != nil {
 			return section{}, err
