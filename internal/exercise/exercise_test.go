@@ -277,6 +277,9 @@ func TestHints(t *testing.T) {
 	assert.Contains(t, after(Progress{Missing: "a release wakes one"}).Text, "watch the permits?", "not step 4's hint")
 	assert.Contains(t, after(Progress{Missing: "first come, first served", Stuck: true}).Text, "hold the lock at",
 		"not step 4's hint for a waiter that is not woken")
+	h := after(Progress{Missing: "a crashed holder's permit is free again"})
+	assert.Contains(t, h.Text, "what returns the permit when its holder cannot?")
+	assert.Equal(t, 1, h.N, "its question is all that is said of it")
 }
 
 // A section of hints is for a property that is asked, and begins with a question. The Chinese

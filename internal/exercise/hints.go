@@ -97,8 +97,11 @@ func (e Exercise) section(p Progress, chinese bool) (section, error) {
 		if property.String() != p.Missing {
 			continue
 		}
-		why := lang.Of("Why it matters: %s.", "为什么重要：%s。", property.Why)
-		return section{p.Missing, []string{InWords(property.Question), InWords(why)}}, nil
+		hints := []string{InWords(property.Question)}
+		if property.Why != (lang.Text{}) {
+			hints = append(hints, InWords(lang.Of("Why it matters: %s.", "为什么重要：%s。", property.Why)))
+		}
+		return section{p.Missing, hints}, nil
 	}
 	return own[0], nil
 }
