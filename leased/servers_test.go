@@ -175,44 +175,96 @@ func TestServersWithLocalSessions(t *testing.T) {
 // survives the server's restart, because the leader decides what a server that rejoins gets. If it is set on the
 // others alone, and the server is restarted after them, the znode is gone.
 func TestForceSnapshotSyncIsTheLeaders(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*zktest.Patience)
-	defer cancel()
-	e, err := zkserver.StartEnsemble(ctx, 3, "syncLimit=1000")
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, e.Stop()) })
-	leader, followers := zktest.Roles(t, e)
-	odd, other := followers[0], followers[1] // of two equal servers, the one with the higher ID is elected
-	restart := func(m *zkserver.Peer, zooCfg string) {
-		require.NoError(t, m.Kill())
-		require.NoError(t, m.Configure(zooCfg))
-		require.NoError(t, m.Restart(ctx))
-	}
-	connect := func(m *zkserver.Peer) *zk.Conn {
-		conn, err := zktest.Dial(m.Servers(), time.Minute, net.DialTimeout)
-		require.NoError(t, err)
-		context.AfterFunc(ctx, conn.Close) // ends a call that is not answered
-		return conn
-	}
-	lists := func() map[int][]string {
-		found := map[int][]string{}
-		for _, m := range e.Members {
-			conn := connect(m)
-			_, err := conn.Sync("/")
-			require.NoError(t, err)
-			names, _, err := conn.Children("/")
-			require.NoError(t, err)
-			conn.Close()
-			found[m.ID] = slices.DeleteFunc(names, func(name string) bool { return name == "zookeeper" })
-			slices.Sort(found[m.ID])
+	e := withGhost(t)
+	for _, m := range []*zkserver.Peer{e.other, e.leader, e.odd} {
+		zooCfg := m.ZooCfg
+		if m != e.odd {
+			zooCfg += setForceSnapshotSync
 		}
-		return found
+		e.restart(m, zooCfg)
+		zktest.Roles(t, e.Ensemble)
 	}
+	all := []string{"all"}
+	require.Equal(t, map[int][]string{e.odd.ID: all, e.other.ID: all, e.leader.ID: all}, e.lists(),
+		"set on the others alone")
+}
 
-	conn := connect(leader)
+// The server with the znode has forceSnapshotSync, and is elected. It gives its tree to the others.
+func TestForceSnapshotSyncSpreadsTheLeadersZnodes(t *testing.T) {
+	e := withGhost(t)
+	require.NoError(t, e.other.Kill())
+	conn := e.connect(e.leader)
+	_, err := conn.Set("/all", nil, -1) // which other does not have, so odd is elected
+	require.NoError(t, err)
+	conn.Close()
+	require.NoError(t, e.leader.Kill())
+	require.NoError(t, e.other.Restart(e.ctx))
+	require.NoError(t, e.leader.Restart(e.ctx))
+	elected, _ := zktest.Roles(t, e.Ensemble)
+	require.Equal(t, e.odd.ID, elected.ID, "the server that is elected")
+	both := []string{"all", "ghost"}
+	require.Equal(t, map[int][]string{e.odd.ID: both, e.other.ID: both, e.leader.ID: both}, e.lists())
+}
+
+const setForceSnapshotSync = "forceSnapshotSync=true\n"
+
+// disagreeing are three servers, one of which has a znode that the others do not have.
+type disagreeing struct {
+	*zkserver.Ensemble
+	odd, other, leader *zkserver.Peer
+	t                  *testing.T
+	ctx                context.Context
+}
+
+func (e disagreeing) restart(m *zkserver.Peer, zooCfg string) {
+	e.t.Helper()
+	require.NoError(e.t, m.Kill())
+	require.NoError(e.t, m.Configure(zooCfg))
+	require.NoError(e.t, m.Restart(e.ctx))
+}
+
+func (e disagreeing) connect(m *zkserver.Peer) *zk.Conn {
+	e.t.Helper()
+	conn, err := zktest.Dial(m.Servers(), time.Minute, net.DialTimeout)
+	require.NoError(e.t, err)
+	context.AfterFunc(e.ctx, conn.Close) // ends a call that is not answered
+	return conn
+}
+
+// lists returns the znodes of each server, by the server's ID.
+func (e disagreeing) lists() map[int][]string {
+	e.t.Helper()
+	found := map[int][]string{}
+	for _, m := range e.Members {
+		conn := e.connect(m)
+		_, err := conn.Sync("/")
+		require.NoError(e.t, err)
+		names, _, err := conn.Children("/")
+		require.NoError(e.t, err)
+		conn.Close()
+		found[m.ID] = slices.DeleteFunc(names, func(name string) bool { return name == "zookeeper" })
+		slices.Sort(found[m.ID])
+	}
+	return found
+}
+
+// withGhost starts the servers. The odd one has the znode /ghost, and alone has forceSnapshotSync.
+func withGhost(t *testing.T) disagreeing {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*zktest.Patience)
+	t.Cleanup(cancel)
+	ensemble, err := zkserver.StartEnsemble(ctx, 3, "syncLimit=1000")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, ensemble.Stop()) })
+	leader, followers := zktest.Roles(t, ensemble)
+	odd, other := followers[0], followers[1] // of two equal servers, the one with the higher ID is elected
+	e := disagreeing{ensemble, odd, other, leader, t, ctx}
+
+	conn := e.connect(leader)
 	_, err = conn.Create("/all", nil, 0, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
 	conn.Close()
-	require.Equal(t, map[int][]string{odd.ID: {"all"}, other.ID: {"all"}, leader.ID: {"all"}}, lists())
+	require.Equal(t, map[int][]string{odd.ID: {"all"}, other.ID: {"all"}, leader.ID: {"all"}}, e.lists())
 
 	// For a while the server serves alone, and ends before the session does that has created the znode.
 	var alone []string
@@ -221,15 +273,15 @@ func TestForceSnapshotSyncIsTheLeaders(t *testing.T) {
 			alone = append(alone, line)
 		}
 	}
-	restart(odd, strings.Join(alone, ""))
-	conn = connect(odd)
+	e.restart(odd, strings.Join(alone, ""))
+	conn = e.connect(odd)
 	_, err = conn.Create("/ghost", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
 	_, ghost, err := conn.Exists("/ghost")
 	require.NoError(t, err)
 	require.NoError(t, odd.Kill())
 	conn.Close()
-	conn = connect(leader)
+	conn = e.connect(leader)
 	// Until the others are ahead of all that the server wrote: else the leader makes it undo its own writes.
 	const atMostAfterGhost = 10 // writes of the server alone
 	for last := int64(0); last < ghost.Czxid+atMostAfterGhost; {
@@ -239,21 +291,10 @@ func TestForceSnapshotSyncIsTheLeaders(t *testing.T) {
 	}
 	conn.Close()
 
-	const set = "forceSnapshotSync=true\n"
-	restart(odd, odd.ZooCfg+set)
-	require.Equal(t, map[int][]string{odd.ID: {"all", "ghost"}, other.ID: {"all"}, leader.ID: {"all"}}, lists(),
+	e.restart(odd, odd.ZooCfg+setForceSnapshotSync)
+	require.Equal(t, map[int][]string{odd.ID: {"all", "ghost"}, other.ID: {"all"}, leader.ID: {"all"}}, e.lists(),
 		"set on the server with the znode alone")
-
-	for _, m := range []*zkserver.Peer{other, leader, odd} {
-		zooCfg := m.ZooCfg
-		if m != odd {
-			zooCfg += set
-		}
-		restart(m, zooCfg)
-		zktest.Roles(t, e)
-	}
-	require.Equal(t, map[int][]string{odd.ID: {"all"}, other.ID: {"all"}, leader.ID: {"all"}}, lists(),
-		"set on the others alone")
+	return e
 }
 
 // A server that hangs up at once can make the dial itself fail. The error of Open then has the same advice.
