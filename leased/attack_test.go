@@ -371,14 +371,11 @@ func sluggish(c net.Conn, timeout time.Duration, late, deletes *atomic.Int64) {
 	}
 	path := ""
 	for greeted := false; ; {
-		size := make([]byte, 4)
-		if _, err := io.ReadFull(c, size); err != nil {
+		frame, err := wiretap.ReadFrame(c)
+		if err != nil {
 			return
 		}
-		request := make([]byte, binary.BigEndian.Uint32(size))
-		if _, err := io.ReadFull(c, request); err != nil {
-			return
-		}
+		request := frame[4:]
 		if !greeted {
 			password := make([]byte, 16)
 			says(int32(0), int32(timeout.Milliseconds()), int64(7), int32(len(password)), password) // 0: the version

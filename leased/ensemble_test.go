@@ -142,13 +142,9 @@ func (c *byHand) send(parts ...any) {
 
 func (c *byHand) receive() (frame []byte) {
 	c.t.Helper()
-	length := make([]byte, 4)
-	_, err := io.ReadFull(c.conn, length)
+	frame, err := wiretap.ReadFrame(c.conn)
 	require.NoError(c.t, err)
-	frame = make([]byte, binary.BigEndian.Uint32(length))
-	_, err = io.ReadFull(c.conn, frame)
-	require.NoError(c.t, err)
-	return frame
+	return frame[4:]
 }
 
 // answer returns the error in the next reply, which comes after its xid and its zxid.

@@ -2,7 +2,6 @@ package leased
 
 import (
 	"encoding/binary"
-	"io"
 	"net"
 	"sync"
 
@@ -35,7 +34,7 @@ func throttling(c net.Conn, refuses func(op wiretap.Op, path string) bool) net.C
 	}()
 	go func() { // what the client sends
 		defer c.Close()
-		handshake, err := readRequest(far)
+		handshake, err := wiretap.ReadFrame(far)
 		if err != nil {
 			return
 		}
@@ -43,7 +42,7 @@ func throttling(c net.Conn, refuses func(op wiretap.Op, path string) bool) net.C
 			return
 		}
 		for {
-			request, err := readRequest(far)
+			request, err := wiretap.ReadFrame(far)
 			if err != nil {
 				return
 			}
@@ -58,17 +57,6 @@ func throttling(c net.Conn, refuses func(op wiretap.Op, path string) bool) net.C
 		}
 	}()
 	return near
-}
-
-// readRequest reads a frame, with its length before it.
-func readRequest(from io.Reader) ([]byte, error) {
-	length := make([]byte, 4)
-	if _, err := io.ReadFull(from, length); err != nil {
-		return nil, err
-	}
-	rest := make([]byte, binary.BigEndian.Uint32(length))
-	_, err := io.ReadFull(from, rest)
-	return append(length, rest...), err
 }
 
 // refusal returns the answer of a server that is too busy: the request's number, no change, and the error.

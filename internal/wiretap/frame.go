@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"time"
 )
 
@@ -105,6 +106,25 @@ func (f Frame) String() string {
 		s += " (lost)"
 	}
 	return s
+}
+
+// maxFrame is the largest frame. The server's own limit is 1 MiB for a request, and a list of very
+// many names can be longer.
+const maxFrame = 64 << 20
+
+// ReadFrame reads one frame, its length prefix included.
+func ReadFrame(from io.Reader) ([]byte, error) {
+	b := make([]byte, 4)
+	if _, err := io.ReadFull(from, b); err != nil {
+		return nil, err
+	}
+	size := binary.BigEndian.Uint32(b)
+	if size > maxFrame {
+		return nil, fmt.Errorf("wiretap: a frame of %d bytes: this is not ZooKeeper's protocol", size)
+	}
+	b = append(b, make([]byte, size)...)
+	_, err := io.ReadFull(from, b[4:])
+	return b, err
 }
 
 // readRequest decodes a request. It never fails, because a tap must not disturb the connection:

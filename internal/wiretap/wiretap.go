@@ -16,9 +16,7 @@ package wiretap
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -87,6 +85,31 @@ func (t *Tap) Dial(network, address string, timeout time.Duration) (net.Conn, er
 		c.queueUp()
 	}
 	return c, nil
+}
+
+// Relay leads a connection through the tap to a server, until either side hangs up. It is for a
+// client that takes no dialer. Such a client may send several requests at once, and the tap takes
+// one for each Write.
+func (t *Tap) Relay(client net.Conn, server string) {
+	defer client.Close()
+	onward, err := t.Dial("tcp", server, 10*time.Second)
+	if err != nil {
+		return // the line is down
+	}
+	defer onward.Close()
+	go func() {
+		defer client.Close()
+		_, _ = io.Copy(client, onward)
+	}()
+	for {
+		request, err := ReadFrame(client)
+		if err != nil {
+			return
+		}
+		if _, err := onward.Write(request); err != nil {
+			return
+		}
+	}
 }
 
 // Cut closes the connections and refuses new ones until
@@ -415,10 +438,6 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// maxFrame is the largest frame. The server's own limit is 1 MiB for a request, and a list of very
-// many names can be longer.
-const maxFrame = 64 << 20
-
 // next gets the next frame for the client.
 func (c *conn) next() error {
 	if c.gate == nil {
@@ -434,16 +453,8 @@ func (c *conn) next() error {
 
 // receive reads one frame from the server, and delivers it unless it is lost.
 func (c *conn) receive(arrive func(b []byte)) error {
-	b := make([]byte, 4)
-	if _, err := io.ReadFull(c.Conn, b); err != nil {
-		return err
-	}
-	size := binary.BigEndian.Uint32(b)
-	if size > maxFrame {
-		return fmt.Errorf("wiretap: a frame of %d bytes: this is not ZooKeeper's protocol", size)
-	}
-	b = append(b, make([]byte, size)...)
-	if _, err := io.ReadFull(c.Conn, b[4:]); err != nil {
+	b, err := ReadFrame(c.Conn)
+	if err != nil {
 		return err
 	}
 	f := Frame{Kind: Reply, Op: Connect, Bytes: len(b)}

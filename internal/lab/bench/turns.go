@@ -2,9 +2,7 @@ package bench
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
-	"io"
 	"net"
 	"slices"
 	"sync"
@@ -110,36 +108,8 @@ func (s stage) tapped(server string) (address string, tap *wiretap.Tap) {
 			if err != nil {
 				return
 			}
-			go relay(client, tap, server)
+			go tap.Relay(client, server)
 		}
 	}()
 	return listener.Addr().String(), tap
-}
-
-// relay passes on what a client and a server send. It reads each request whole, because a Tap needs
-// it in one piece.
-func relay(client net.Conn, tap *wiretap.Tap, address string) {
-	defer client.Close()
-	server, err := tap.Dial("tcp", address, 10*time.Second)
-	if err != nil {
-		return
-	}
-	defer server.Close()
-	go func() {
-		defer client.Close()
-		_, _ = io.Copy(client, server)
-	}()
-	for {
-		frame := make([]byte, 4)
-		if _, err := io.ReadFull(client, frame); err != nil {
-			return
-		}
-		frame = append(frame, make([]byte, binary.BigEndian.Uint32(frame))...)
-		if _, err := io.ReadFull(client, frame[4:]); err != nil {
-			return
-		}
-		if _, err := server.Write(frame); err != nil {
-			return
-		}
-	}
 }

@@ -1,10 +1,7 @@
 package peers
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
-	"io"
 	"net"
 	"slices"
 	"strings"
@@ -72,7 +69,7 @@ func (l listing) watches(znode string) bool { return slices.Contains(l.Tap.Watch
 
 // relay is an address that leads through a tap to the server, for a client that takes no dialer.
 func relay(t *testing.T, tap *wiretap.Tap, server string) (address string) {
-	return listen(t, func(client net.Conn) { go connect(client, tap, server) })
+	return listen(t, func(client net.Conn) { go tap.Relay(client, server) })
 }
 
 // listen is an address whose connections are given to accept.
@@ -90,38 +87,6 @@ func listen(t *testing.T, accept func(client net.Conn)) (address string) {
 		}
 	}()
 	return listener.Addr().String()
-}
-
-// connect leads one connection on, until either side hangs up.
-func connect(client net.Conn, tap *wiretap.Tap, server string) {
-	defer client.Close()
-	onward, err := tap.Dial("tcp", server, zktest.Patience)
-	if err != nil {
-		return // the line is cut
-	}
-	defer onward.Close()
-	go func() {
-		copyRequests(onward, client)
-		onward.Close()
-	}()
-	_, _ = io.Copy(client, onward)
-}
-
-// copyRequests writes one request at a time: the tap counts one for each Write. Java's client may send several at once.
-func copyRequests(onward io.Writer, client io.Reader) {
-	for {
-		length := make([]byte, 4)
-		if _, err := io.ReadFull(client, length); err != nil {
-			return // the client has hung up
-		}
-		request := bytes.NewBuffer(length)
-		if _, err := io.CopyN(request, client, int64(binary.BigEndian.Uint32(length))); err != nil {
-			return
-		}
-		if _, err := onward.Write(request.Bytes()); err != nil {
-			return
-		}
-	}
 }
 
 // B waits for A's znode, and B's connection breaks. In Java every watcher hears the events of the session. One that
@@ -368,7 +333,7 @@ func TestAListingWithTwoDeadAddresses(t *testing.T) {
 	require.Equal(t, "the thread waits for an answer", b.Line())
 	second.Close()
 	third := zktest.AwaitChan(z, "B's client to try the last address", tried)
-	go connect(third, wiretap.New(), z.Servers()[0])
+	go wiretap.New().Relay(third, z.Servers()[0])
 	assert.Equal(t, []string{"printed: CONNECTIONLOSS", "lock returns true", "main lock: done"}, b.until("main lock"))
 	owner, there := z.Owner(held.Znode())
 	assert.True(t, there, "A's znode is there")
@@ -398,7 +363,7 @@ func TestAListingThatTheServerRefuses(t *testing.T) {
 	z.Await("A to watch X's znode", func() bool { return a.watches("/lock/lock-0000000000") })
 
 	tries := make(chan net.Conn, 10)
-	connectsB := func() { go connect(zktest.AwaitChan(z, "B's client to connect", tries), wiretap.New(), server.Addr) }
+	connectsB := func() { go wiretap.New().Relay(zktest.AwaitChan(z, "B's client to connect", tries), server.Addr) }
 	b := listing{Peer: on(listen(t, func(client net.Conn) { tries <- client }), "prints at once")}
 	require.Equal(t, "the client is CONNECTING", b.Line())
 	require.Equal(t, "the thread waits for an answer", b.Line())
