@@ -380,6 +380,9 @@ func TestStillBrokenBehindAServerThatIsCutOffTwoAreInside(t *testing.T) {
 	next.MustWait("A holds the lock")
 	followers[0].CutOff()
 	next.Acquired()
+	isThere, _, err := a.Exists(turn.Znode())
+	require.NoError(t, err)
+	require.True(t, isThere, "A asks its server for its own znode, before it writes")
 	require.NoError(t, turn.Context().Err(), "A has not been notified")
 	require.Greater(t, next.Held().Token(), turn.Held().Token(), "B's token, by which a store can refuse A's late write")
 	chapter.SaysIn(t, "holder.md",
