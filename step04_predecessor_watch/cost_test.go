@@ -388,18 +388,20 @@ func TestALocalLockInFrontLetsALaterProcessIn(t *testing.T) {
 	local := make(chan struct{}, 1) // those who send wait in order
 	local <- struct{}{}
 	held := ada.Acquire()
-	second := make(chan *zktest.Turn)
+	asks, second := make(chan struct{}), make(chan *zktest.Turn)
 	go func() {
+		close(asks)
 		local <- struct{}{}
 		second <- ada.Start()
 	}()
+	zktest.AwaitChan(z, "Ada's second goroutine to ask", asks)
 	waiting := ben.Start()
 	waiting.MustWait("Ada's first")
 	assert.Len(t, ada.Queue(), 2, "the queue, when three have asked")
 	held.Release()
 	<-local
 	waiting.Acquired()
-	later := zktest.AwaitChan(z, "Ada's second goroutine to ask", second)
+	later := zktest.AwaitChan(z, "Ada's second goroutine to have the local lock", second)
 	later.MustWait("Ben, who asked after it")
 	waiting.Release()
 	later.Acquired()
