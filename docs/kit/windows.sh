@@ -7,13 +7,13 @@
 set -eu
 cd "$(dirname "$0")"
 its=linux-$(dpkg --print-architecture) # the laptops need the same kind of processor
-ls book/index.html env.sh ready.sh {zklock,modules,zookeeper,go-$its,jre-$its}.tar.gz >/dev/null # or it ends here
+ls book/index.html {env,ready,rehearse}.sh {zklock,modules,zookeeper,go-$its,jre-$its}.tar.gz >/dev/null # or it ends here
 root=$(mktemp -d -p "$PWD/..") # where device files are allowed, which in /tmp they may not be
 trap 'rm -rf "$root"' EXIT
 debootstrap --variant=minbase --include=nano,procps bookworm "$root" "${MIRROR:-http://deb.debian.org/debian}"
 rm -rf "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/*
 echo 'export LANG=C.UTF-8' >>"$root/etc/bash.bashrc" # Chinese in nano
 mkdir "$root/kit"
-cp -R book env.sh ready.sh {zklock,modules,zookeeper,go-$its,jre-$its}.tar.gz "$root/kit"
+cp -R book {env,ready,rehearse}.sh {zklock,modules,zookeeper,go-$its,jre-$its}.tar.gz "$root/kit"
 tar -C "$root" -cf wsl.tar .
 echo "wsl.tar: $(du -h wsl.tar | cut -f 1)"

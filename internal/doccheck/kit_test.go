@@ -208,7 +208,7 @@ func aStick(t *testing.T) string {
 		archive := filepath.Join(stick, name+".tar.gz")
 		require.NoError(t, exec.CommandContext(t.Context(), "tar", "czf", archive, "-C", stick, folder).Run())
 	}
-	for _, script := range []string{"ready.sh", "env.sh"} {
+	for _, script := range []string{"ready.sh", "rehearse.sh", "env.sh"} {
 		text, err := os.ReadFile(filepath.Join(root, "docs/kit", script))
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(stick, script), text, 0o600))
@@ -254,6 +254,18 @@ func TestReadySaysWhatToTypeWhenATestFails(t *testing.T) {
 	said, _, err = learner(t, home, again)
 	assert.NoError(t, err, "%s", said)
 	assert.Contains(t, said, "Ready.")
+}
+
+// A rehearsal says what failed, and leaves nothing in the home of whoever lent the laptop.
+func TestARehearsalSaysWhatFailed(t *testing.T) {
+	stick, home := aStick(t), t.TempDir() // its exercise prints nothing
+	said, last, err := learner(t, home, "bash "+filepath.Join(stick, "rehearse.sh"))
+	require.Error(t, err, "%s", said)
+	assert.Contains(t, said, "Ready.")
+	assert.Regexp(t, "^Not rehearsed: the exercise does not stop", last)
+	left, err := os.ReadDir(home)
+	require.NoError(t, err)
+	assert.Empty(t, left)
 }
 
 // hunts runs hunt.sh with these numbers. command is what go does there, in the shell.
