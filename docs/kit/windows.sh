@@ -15,5 +15,6 @@ rm -rf "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/*
 echo 'export LANG=C.UTF-8' >>"$root/etc/bash.bashrc" # Chinese in nano
 mkdir "$root/kit"
 cp -R book {env,ready,rehearse}.sh {zklock,modules,zookeeper,go-$its,jre-$its}.tar.gz "$root/kit"
+chmod 755 "$root" # mktemp has kept all other users out
 tar -C "$root" -cf wsl.tar .
 echo "wsl.tar: $(du -h wsl.tar | cut -f 1)"
