@@ -15,21 +15,29 @@ tuna=https://mirrors.tuna.tsinghua.edu.cn by_hand= compare=
 sum() { # FILE BITS: its SHA-256 or SHA-512, on Linux and on macOS
 	{ sha$2sum "$1" 2>/dev/null || shasum -a $2 "$1"; } | cut -d ' ' -f 1
 }
-get() { # NAME BITS ADDRESS OTHER: it tries the other as well, if that is an address
+get() { # NAME BITS ADDRESS OTHER: the other may be a folder of a mirror, of which it takes the newest JRE
+	newest=
 	for from in "$3" "$4"; do
-		if test -s "$1" || [[ $from != https:* ]]; then continue; fi
+		if test -s "$1"; then continue; fi
 		echo "$1 …"
+		part=$1.part
+		if [[ $from == */ ]]; then
+			curl -fL --connect-timeout 20 --max-time 60 -o list.part "$from" || continue
+			newest=$(grep -o 'OpenJDK[^<>"]*-jre_[^<>"]*_hotspot_[^<>"]*\.tar\.gz' list.part | sort -V | tail -n 1)
+			if test -z "$newest"; then continue; fi
+			from=$from$newest part=$newest.part # not the part that the other has begun, perhaps of another version
+		fi
 		# It gives up at less than 10 KB in each second of a minute: at that pace an archive takes hours. What has arrived
 		# stays, and the next try goes on behind it.
-		curl -fL --progress-bar --connect-timeout 20 --speed-limit 10000 --speed-time 60 --retry 1 -C - -o "$1.part" "$from" || {
-			test $? != 33 || rm -f "$1.part" # this site sends only whole files
+		curl -fL --progress-bar --connect-timeout 20 --speed-limit 10000 --speed-time 60 --retry 1 -C - -o "$part" "$from" || {
+			test $? != 33 || rm -f "$part" # this site sends only whole files
 			continue
 		}
-		if [[ $known == *"  $1"* && $known != *$'\n'"$(sum "$1.part" $2)  $1"* ]]; then
+		if [[ $known == *"  $1"* && $known != *$'\n'"$(sum "$part" $2)  $1"* ]]; then
 			echo "$from has sent another file. 校验和不对，不是这个文件。"
-			rm "$1.part"
+			rm "$part"
 		else
-			mv "$1.part" "$1"
+			mv "$part" "$1"
 		fi
 	done
 	if ! test -s "$1"; then
@@ -37,16 +45,16 @@ get() { # NAME BITS ADDRESS OTHER: it tries the other as well, if that is an add
 		return
 	fi
 	it="$(sum "$1" $2)  $1"
-	[[ $known == *$'\n'"$it"* ]] || compare+=$it$'\n'
+	[[ $known == *$'\n'"$it"* ]] || compare+="$it${newest:+ ($newest)}"$'\n'
 }
 get zookeeper.tar.gz 512 https://archive.apache.org/dist/zookeeper/zookeeper-$zookeeper/apache-zookeeper-$zookeeper-bin.tar.gz \
-	"the .tar.gz of $tuna/apache/zookeeper/"
+	https://repo.huaweicloud.com/apache/zookeeper/zookeeper-$zookeeper/apache-zookeeper-$zookeeper-bin.tar.gz
 for system in linux-amd64 linux-arm64 darwin-amd64 darwin-arm64; do
 	get go-$system.tar.gz 256 https://golang.google.cn/dl/go$go.$system.tar.gz \
 		https://mirrors.aliyun.com/golang/go$go.$system.tar.gz
 	its=$(echo $system | sed 's/darwin/mac/; s/amd64/x64/; s/arm64/aarch64/; s,-,/,') # as Adoptium writes it
 	get jre-$system.tar.gz 256 https://api.adoptium.net/v3/binary/latest/$java/ga/$its/jre/hotspot/normal/eclipse \
-		"the .tar.gz of $tuna/Adoptium/$java/jre/$(echo $its | sed 's,\(.*\)/\(.*\),\2/\1,')/"
+		"$tuna/Adoptium/$java/jre/$(echo $its | sed 's,\(.*\)/\(.*\),\2/\1,')/"
 done
 if test -n "$compare"; then
 	printf '%s\n' "" "Compare with the sums on the pages of the downloads. 请与下载页上的校验和对照：" \
@@ -54,7 +62,8 @@ if test -n "$compare"; then
 		"https://golang.google.cn/dl/" "https://zookeeper.apache.org/releases.html" "" "$compare"
 fi
 if test -n "$by_hand"; then
-	printf '%s\n' "" "Fetch by hand, each with curl -fL -o NAME ADDRESS, and run this again. 请用 curl -fL -o 文件名 地址 逐个下载，再运行一次：" "$by_hand"
+	printf '%s\n' "" "Fetch by hand, each with curl -fL -o NAME ADDRESS (in a folder, its newest .tar.gz), and run this again." \
+		"请用 curl -fL -o 文件名 地址 逐个下载（地址是目录的，取其中最新的 .tar.gz），再运行一次：" "$by_hand"
 	exit 1
 fi
 rm -f ./*.part # of what was fetched by hand

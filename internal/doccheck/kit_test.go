@@ -62,6 +62,36 @@ func TestFetchNamesWhatItCannotFetch(t *testing.T) {
 	assert.NotContains(t, strings.Join(list[len(list)-8:], " "), "…", "the list is at the end")
 }
 
+// Where Adoptium sends no JRE, fetch.sh looks into the mirror's folder of this machine for the newest, and does not mix it
+// with a part that Adoptium has begun. It prints the sum beside the name of that version.
+func TestFetchTakesTheNewestJREOfTheMirror(t *testing.T) {
+	folder := `<a href="../">..</a> <a href="OpenJDK17U-jre_x64_linux_hotspot_17.0.9_9.tar.gz" title="17">OpenJDK17U-jre_x64</a>
+<a href="OpenJDK17U-jre_x64_linux_hotspot_17.0.20.1_1.tar.gz">a</a> <a href="OpenJDK17U-jre_x64_linux_hotspot_17.0.20.1_1.tar.gz.sig">b</a>
+<a href="OpenJDK17U-jre_x64_linux_hotspot_17.0.13_11.tar.gz">c</a>`
+	kit, said, err := fetches(t, "", `case $3 in
+		*adoptium.net*) echo a part >$2; exit 1 ;;
+		*/Adoptium/17/jre/*/) echo '`+folder+`' >$2 ;;
+		*) test ! -s $2 || exit 1; echo $3 >$2 ;;
+		esac`)
+	require.NoError(t, err, "%s", said)
+	for machine, its := range map[string]string{"linux-amd64": "x64/linux", "darwin-arm64": "aarch64/mac"} {
+		from, err := os.ReadFile(filepath.Join(kit, "jre-"+machine+".tar.gz"))
+		require.NoError(t, err, "%s", said)
+		assert.Equal(t, "https://mirrors.tuna.tsinghua.edu.cn/Adoptium/17/jre/"+its+
+			"/OpenJDK17U-jre_x64_linux_hotspot_17.0.20.1_1.tar.gz\n", string(from))
+		assert.Regexp(t, `(?m)^[0-9a-f]{64}  jre-`+machine+`\.tar\.gz \(OpenJDK17U-.*_17\.0\.20\.1_1\.tar\.gz\)$`, said)
+	}
+	parts, err := filepath.Glob(filepath.Join(kit, "*.part"))
+	require.NoError(t, err)
+	assert.Empty(t, parts)
+
+	kit, said, err = fetches(t, "", `case $3 in *adoptium.net*) exit 1 ;; */Adoptium/*) echo "no JRE" >$2 ;; *) echo $3 >$2 ;; esac`)
+	require.Error(t, err, "four are missing")
+	files, err := filepath.Glob(filepath.Join(kit, "*.tar.gz"))
+	require.NoError(t, err)
+	assert.Len(t, files, archives-4, said)
+}
+
 // A download that stalls ends: fetch.sh gets the other archives, and says what to fetch by hand.
 func TestFetchGivesUpADownloadThatStalls(t *testing.T) {
 	curl, err := exec.LookPath("curl")
