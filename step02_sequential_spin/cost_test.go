@@ -90,7 +90,7 @@ func TestStillBrokenTheLockStaysFreeUntilTheNextOnePolls(t *testing.T) {
 }
 
 // The server's numbers do not protect the queue from a client that makes a name of its own: to be allowed to create is
-// enough to stand before those who wait.
+// enough to stand before those who wait, and before the holder.
 func TestWhoMayCreateCanJumpTheQueue(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -101,6 +101,9 @@ func TestWhoMayCreateCanJumpTheQueue(t *testing.T) {
 	waiting.Queued()
 	first, err := mallory.Create(a.Path+"/lock-0000000000", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
+	isMallorys, err := isFirst(a.Queue(), "lock-0000000000")
+	require.NoError(t, err)
+	assert.True(t, isMallorys, "by the lock's rule Mallory holds it, beside A")
 	held.Release()
 	assert.Equal(t, zktest.Polling, waiting.StillWaits(), "what B does, which is next by the server's numbers")
 	require.NoError(t, mallory.Delete(first, -1))
