@@ -131,8 +131,9 @@ func TestStillBrokenServingAllCostsTheSquareOfThem(t *testing.T) {
 	}
 }
 
-// All requests of the waiters, arrivals included. One waiter costs one request less than in step 4, because the list
-// sets the watch; two cost the same; from three on, those who are woken in vain cost more.
+// All requests of the waiters, arrivals included, when they arrive one after another. One waiter costs one request less
+// than in step 4, because the list sets the watch; two cost the same; from three on, those who are woken in vain cost
+// more.
 func TestRequestsUntilAllAreServed(t *testing.T) {
 	t.Parallel()
 	for i, want := range []int{4, 10, 18} {

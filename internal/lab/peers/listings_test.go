@@ -115,8 +115,8 @@ func TestW27InJava(t *testing.T) {
 }
 
 // C waits for the deletion of A's znode, and looks at the type of each event. C's session expires: the event that
-// says so has the type None, and it is the last one. So C sleeps on when the lock is free, with no znode in the
-// queue.
+// says so has the type None, and no deletion is told after it. So C sleeps on when the lock is free, with no znode in
+// the queue.
 func TestAWaiterThatLooksForADeletionAloneSleepsOnInJava(t *testing.T) {
 	z := needsPeers(t)
 	a := step4.Join(z, "A")

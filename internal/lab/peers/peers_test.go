@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -504,6 +506,50 @@ func TestCuratorFindsItsZnodeAfterALostReply(t *testing.T) {
 	does(t, theirs, "lock")
 	assert.True(t, lost.IsSprung(), "the reply was lost")
 	assert.Len(t, z.Names(path), 1, "the queue: Curator has made one znode")
+}
+
+// The leader has proposed Curator's create when the connection breaks, and the next server has not heard of it. Curator
+// lists there without a sync, and does not find its znode: it makes a second one, and waits for the first.
+func TestCuratorAtAServerThatLagsWaitsForItself(t *testing.T) {
+	needsPeers(t)
+	ensemble, leader, followers := zktest.ThreeServers(t)
+	late, paused := followers[0], followers[1]
+	z := zktest.NewOn(t, leader.Server)
+	path, tap := z.Root+"/lock", wiretap.New()
+	var server atomic.Pointer[zkserver.Peer]
+	server.Store(leader)
+	address := listen(t, func(client net.Conn) { go tap.Relay(client, server.Load().Addr) })
+	theirs := Curator(z, t, address, "mutex", path, 1)
+	does(t, theirs, "lock", "unlock") // makes the directory
+	leaderCounts := func(key string) int64 {
+		counters, err := leader.Mntr()
+		require.NoError(t, err)
+		return counters[key]
+	}
+	_, err := zktest.NewOn(t, late.Server).Observer().Sync(z.Root)
+	require.NoError(t, err)
+
+	require.NoError(t, paused.Pause())
+	t.Cleanup(func() { assert.NoError(t, paused.Resume()) })
+	toLate := ensemble.Hold(leader, late)
+	mark, proposals, asked := tap.Mark(), leaderCounts("zk_proposal_count"), leaderCounts("zk_revalidate_count")
+	does(t, theirs, "wait")
+	z.Await("the leader to propose the create", func() bool { return leaderCounts("zk_proposal_count") > proposals })
+	server.Store(late)
+	tap.HangUp()
+	z.Await("the follower to ask for the session", func() bool { return leaderCounts("zk_revalidate_count") > asked })
+	agrees := ensemble.Hold(late, leader)
+	toLate()
+	const create2 = wiretap.Op(15) // what Curator sends
+	z.Await("Curator to create again", func() bool { return wiretap.Count(tap.Since(mark)).Requests[create2] == 2 })
+	agrees()
+	z.Await("both znodes", func() bool { return len(z.Names(path)) == 2 })
+	names := z.Names(path)
+	slices.SortFunc(names, zktest.BySequence)
+	z.Await("Curator to watch the first", func() bool { return slices.Contains(tap.Watched(), path+"/"+names[0]) })
+	first, _ := z.Owner(path + "/" + names[0])
+	second, _ := z.Owner(path + "/" + names[1])
+	assert.Equal(t, first, second, "the sessions of both znodes")
 }
 
 // One holds, and the other, of the other language, waits or shares: both ways.
