@@ -14,9 +14,10 @@ fi
 cd ~/kit
 echo "Copied: the stick is no longer needed. Now it unpacks, builds and tests: about three minutes, on a slow laptop up to eight."
 echo "已复制，不再需要 U 盘。接着解压、编译、测试：大约三分钟，慢的机器最多八分钟。"
-for archive in *.tar.gz; do gzip -t $archive; done
+archives=$(echo {zklock,modules,zookeeper,go-$system,jre-$system}.tar.gz) # not another system's, if all of the kit was copied
+for archive in $archives; do gzip -t $archive; done
 rm -rf go download apache-zookeeper-* jdk-* zklock/!(yours) # an older kit does not mix with this one
-for archive in *.tar.gz; do tar xzf $archive; done
+for archive in $archives; do tar xzf $archive; done
 . ./env.sh
 for folder in "$JAVA_HOME" "$ZOOKEEPER_HOME"; do
 	test -d "$folder" || { echo "Not one folder: $folder"; exit 1; }

@@ -8,6 +8,7 @@ set -eu
 cd "$(dirname "$0")"
 its=linux-$(dpkg --print-architecture) # the laptops need the same kind of processor
 ls book/index.html {env,ready,rehearse}.sh {zklock,modules,zookeeper,go-$its,jre-$its}.tar.gz >/dev/null # or it ends here
+command -v debootstrap >/dev/null || { echo "First: sudo apt-get install -y debootstrap debian-archive-keyring"; exit 1; }
 root=$(mktemp -d -p "$PWD/..") # where device files are allowed, which in /tmp they may not be
 trap 'rm -rf "$root"' EXIT
 debootstrap --variant=minbase --include=nano,procps bookworm "$root" "${MIRROR:-http://deb.debian.org/debian}"

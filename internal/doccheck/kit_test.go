@@ -286,6 +286,18 @@ func TestReadySaysWhatToTypeWhenATestFails(t *testing.T) {
 	assert.Contains(t, said, "Ready.")
 }
 
+// All of the kit was copied by hand, with another system's archive, and a Mac's file beside an archive.
+func TestReadyUnpacksTheArchivesOfItsSystemAlone(t *testing.T) {
+	home := t.TempDir()
+	require.NoError(t, os.Rename(aStick(t), filepath.Join(home, "kit")))
+	for _, name := range []string{"go-plan9-mips.tar.gz", "._zklock.tar.gz"} {
+		require.NoError(t, os.WriteFile(filepath.Join(home, "kit", name), []byte("not of this system"), 0o600))
+	}
+	said, _, err := learner(t, home, "bash ~/kit/ready.sh")
+	require.NoError(t, err, "%s", said)
+	assert.Contains(t, said, "Ready.")
+}
+
 // A rehearsal says what failed, and leaves nothing in the home of whoever lent the laptop.
 func TestARehearsalSaysWhatFailed(t *testing.T) {
 	stick, home := aStick(t), t.TempDir() // its exercise prints nothing
