@@ -46,9 +46,9 @@ type section struct {
 	hints    []string
 }
 
-// section returns the hints for the missing property: those of this exercise, or of a step those of a step before it,
-// since the exercises after the steps are about other code. If there are none, it returns the property's question, and
-// why the property matters. If another question fits what was seen, that one comes first.
+// section returns the hints for the missing property: those of this exercise, or, if it is a step, of one before it. If
+// there are none, it returns the property's question, and why the property matters. If another question fits what was
+// seen, that one comes first.
 func (e Exercise) section(p Progress, chinese bool) (section, error) {
 	own, err := e.sections(chinese)
 	if err != nil {
