@@ -140,7 +140,7 @@ func (s *store) take(what string, token, least int64) bool {
 }
 
 // Ben and Cleo read together, and Ben's token is the smaller one. So one number would refuse Ben. With
-// two, the store refuses only clients that have lost the lock.
+// two, the store refuses only clients that have lost the lock, if readers only read.
 func TestAStoreForReadersAndWritersKeepsTwoNumbers(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -171,6 +171,19 @@ func TestAStoreForReadersAndWritersKeepsTwoNumbers(t *testing.T) {
 	told := strings.Join(s.told, ", ")
 	require.Equal(t, want, told)
 	chapter.Says(t, "a store with two numbers is sent: %s", told)
+}
+
+// The store does not know that Cleo is a reader. It accepts her write, and then refuses Ben, who still holds the lock.
+func TestAStoreThatChecksAcceptsAReadersWrite(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	ben := locks.Join(z, "Ben").Reader.Acquire().Held().Token()
+	cleo := locks.Join(z, "Cleo").Reader.Acquire().Held().Token()
+	var s store
+	s.read("Ben", ben)
+	s.write("Cleo", cleo)
+	s.read("Ben", ben)
+	require.Equal(t, []string{"Ben reads", "Cleo writes", "Ben reads (refused)"}, s.told)
 }
 
 // Clients that get the lock together have one turn together.
