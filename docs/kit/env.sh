@@ -1,6 +1,6 @@
 # Every terminal of a class without a network begins with it: . ~/kit/env.sh
 unset GOROOT GOOS GOARCH ZK_SERVERS ZK_BACKEND # what an earlier Go or class has left behind
-export ZKLOCK_LANG=zh                          # a class in English leaves out this line
+export ZKLOCK_LANG=zh                          # in a class in English: en
 export GOENV=off # what go env -w has kept
 export GO111MODULE=on GOWORK=off GOTOOLCHAIN=local GOFLAGS=-buildvcs=false
 export CGO_ENABLED=0 # nothing here needs a C compiler, and on macOS cc only asks to install one

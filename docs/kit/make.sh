@@ -17,7 +17,7 @@ mkdir kit
 mv zklock/out/book kit/book
 rm -rf zklock/out zklock/.git
 cp zklock/docs/kit/*.sh kit
-if test "${2-}" = en; then grep -v ZKLOCK_LANG zklock/docs/kit/env.sh >kit/env.sh; fi
+if test "${2-}" = en; then sed 's/ZKLOCK_LANG=zh/ZKLOCK_LANG=en/' zklock/docs/kit/env.sh >kit/env.sh; fi
 plain=
 if test "$(uname)" = Darwin; then # without its files ._*
 	export COPYFILE_DISABLE=1

@@ -21,6 +21,7 @@ finish() {
 asked="ready.sh does not end with Ready"
 system="$(uname -s) $(uname -m)"
 trap finish EXIT
+trap "exit 1" INT TERM HUP # else finish sees that of the last command
 bash "$stick/ready.sh"
 
 shell=${SHELL:-bash} # in which the learners type; on a Mac it is zsh
@@ -40,6 +41,8 @@ until grep -o 'http://.*' ~/said; do
 	kill -0 $!
 	sleep 1
 done
-echo "Open this address in a browser. If a page with a drawing opens, press Enter, else Ctrl-C."
-echo "请在浏览器里打开这个地址。看到带图的网页，就按回车键；打不开，就按 Ctrl-C。"
+echo "Open this address in a browser, on Windows in Edge, or with localhost for 127.0.0.1. If a page with a drawing opens,"
+echo "press Enter, else Ctrl-C."
+echo "请在浏览器里打开这个地址（Windows 上用 Edge；打不开，就把 127.0.0.1 换成 localhost）。看到带图的网页，就按回车键；"
+echo "还是打不开，就按 Ctrl-C。"
 read -r

@@ -11,7 +11,7 @@ ls book/index.html {env,ready,rehearse}.sh {zklock,modules,zookeeper,go-$its,jre
 command -v debootstrap >/dev/null || { echo "First: sudo apt-get install -y debootstrap debian-archive-keyring"; exit 1; }
 root=$(mktemp -d -p "$PWD/..") # where device files are allowed, which in /tmp they may not be
 trap 'rm -rf "$root"' EXIT
-debootstrap --variant=minbase --include=nano,procps bookworm "$root" "${MIRROR:-http://deb.debian.org/debian}"
+debootstrap --variant=minbase --include=less,nano,procps bookworm "$root" "${MIRROR:-http://deb.debian.org/debian}"
 rm -rf "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/*
 echo 'export LANG=C.UTF-8' >>"$root/etc/bash.bashrc" # Chinese in nano
 mkdir "$root/kit"

@@ -310,6 +310,15 @@ func TestARehearsalSaysWhatFailed(t *testing.T) {
 	assert.Empty(t, left)
 }
 
+// Ctrl-C, as when the page does not open, is no rehearsal. Here ready.sh sends the signal.
+func TestARehearsalThatIsInterruptedIsNone(t *testing.T) {
+	stick := aStick(t)
+	require.NoError(t, os.WriteFile(filepath.Join(stick, "ready.sh"), []byte("kill -INT $PPID\n"), 0o600))
+	said, last, err := learner(t, t.TempDir(), "bash "+filepath.Join(stick, "rehearse.sh"))
+	require.Error(t, err, "%s", said)
+	assert.Regexp(t, "^Not rehearsed: ready.sh", last)
+}
+
 // hunts runs hunt.sh with these numbers. command is what go does there, in the shell.
 func hunts(t *testing.T, command string, numbers ...string) (said string, err error) {
 	t.Helper()
