@@ -52,7 +52,7 @@ type looks func(m *zktest.Member, room string) error
 // inOneQueue lets ours and theirs take many turns at one lock, all at the same time.
 // Each looks into the room.
 func inOneQueue(t *testing.T, z *zktest.Zoo, path string, theirs []Peer, ours map[*zktest.Member]looks) {
-	const turns = 200
+	const turns = 100
 	for _, p := range theirs {
 		p.Begin("turns %d", turns)
 	}
