@@ -59,14 +59,14 @@ func TestThePatchesOfStep4(t *testing.T) {
 	}
 }
 
-// Both pages name the property that a patch breaks as the test does, each in its language.
+// Both pages name the property that a patch breaks as the test does. It prints English: the Chinese page has both names.
 func TestThePropertiesThatThePatchesBreak(t *testing.T) {
 	english, chinese := patchRows(t, "docs/break.md"), patchRows(t, "docs/break.zh-CN.md")
 	require.Len(t, chinese, len(english))
 	for i, row := range english {
 		at := slices.IndexFunc(property.Has(4), func(p *property.Property) bool { return p.Name.EN == row[2] })
 		if assert.GreaterOrEqual(t, at, 0, "step 4 has no property %q", row[2]) {
-			assert.Equal(t, property.Has(4)[at].Name.ZH, chinese[i][2], "the Chinese for %q", row[2])
+			assert.Equal(t, property.Has(4)[at].Name.ZH+"（"+row[2]+"）", chinese[i][2])
 		}
 	}
 }
