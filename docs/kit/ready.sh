@@ -4,17 +4,18 @@ set -eu
 shopt -s extglob dotglob # for !(yours): all but yours, also what is hidden
 stick=$(cd "$(dirname "$0")" && pwd)
 system=$(uname -s | tr A-Z a-z)-$(uname -m | sed 's/x86_64/amd64/;s/aarch64/arm64/')
+archives=$(echo {zklock,modules,zookeeper,go-$system,jre-$system}.tar.gz) # of this system alone
 if ! test "$stick" -ef ~/kit; then
 	mkdir -p ~/kit
 	chmod -R u+w ~/kit # an older kit may have folders that nobody can write to
 	rm -rf ~/kit/book
-	cp -Rf "$stick"/book "$stick"/{env,ready}.sh "$stick"/{zklock,modules,zookeeper,go-$system,jre-$system}.tar.gz ~/kit
+	cp -Rf "$stick"/book "$stick"/{env,ready}.sh ~/kit
+	for archive in $archives; do cp -f "$stick/$archive" ~/kit; done
 	exec bash ~/kit/ready.sh # while bash reads this file from the stick, nobody can eject it
 fi
 cd ~/kit
 echo "Copied: the stick is no longer needed. Now it unpacks, builds and tests: about three minutes, on a slow laptop up to eight."
 echo "已复制，不再需要 U 盘。接着解压、编译、测试：大约三分钟，慢的机器最多八分钟。"
-archives=$(echo {zklock,modules,zookeeper,go-$system,jre-$system}.tar.gz) # not another system's, if all of the kit was copied
 for archive in $archives; do gzip -t $archive; done
 rm -rf go download apache-zookeeper-* jdk-* zklock/!(yours) # an older kit does not mix with this one
 for archive in $archives; do tar xzf $archive; done

@@ -21,7 +21,7 @@ finish() {
 asked="ready.sh does not end with Ready"
 system="$(uname -s) $(uname -m)"
 trap finish EXIT
-trap "exit 1" INT TERM HUP # else finish sees that of the last command
+trap "exit 1" INT TERM HUP # else, after Ctrl-C, finish sees the status of the last command: 0
 bash "$stick/ready.sh"
 
 shell=${SHELL:-bash} # in which the learners type; on a Mac it is zsh
