@@ -390,10 +390,11 @@ func TestADisconnectedCuratorWaitsLongerThanItsLimit(t *testing.T) {
 	theirs := Curator(z, t, relay(t, tap, z.Servers()[0]), "mutex", ours.Path, 1)
 	another := Curator(z, t, z.Servers()[0], "mutex", ours.Path, 1)
 	held := ours.Acquire()
-	theirs.Begin("within 2000") // which fails if it does not get the lock
+	const limit = 2000               // milliseconds
+	theirs.Begin("within %d", limit) // which fails if it does not get the lock
 	z.Await("Curator to watch our znode", func() bool { return watched(z, held.Znode()) })
 	tap.Cut()
-	does(t, another, "try 2000") // which fails if it gets the lock
+	does(t, another, fmt.Sprintf("try %d", limit)) // which fails if it gets the lock
 	held.Release()
 	tap.Restore()
 	assert.True(t, theirs.Done(), "Curator gets the lock, after its time was up")
@@ -495,13 +496,15 @@ func TestCuratorCreatesAContainer(t *testing.T) {
 	assert.True(t, isThere, "the directory above, which is no container")
 }
 
+// create2 is the create that Curator sends.
+const create2 = wiretap.Op(15)
+
 // The reply to Curator's create is lost.
 func TestCuratorFindsItsZnodeAfterALostReply(t *testing.T) {
 	z := needsPeers(t)
 	path, tap := z.Root+"/lock", wiretap.New()
 	theirs := Curator(z, t, relay(t, tap, z.Servers()[0]), "mutex", path, 1)
 	does(t, theirs, "lock", "unlock") // makes the directory; and what Curator asks at its start is answered
-	const create2 = wiretap.Op(15)    // what Curator sends
 	lost := tap.LoseReply(create2, 1)
 	does(t, theirs, "lock")
 	assert.True(t, lost.IsSprung(), "the reply was lost")
@@ -540,7 +543,6 @@ func TestCuratorAtAServerThatLagsWaitsForItself(t *testing.T) {
 	z.Await("the follower to ask for the session", func() bool { return leaderCounts("zk_revalidate_count") > asked })
 	agrees := ensemble.Hold(late, leader)
 	toLate()
-	const create2 = wiretap.Op(15) // what Curator sends
 	z.Await("Curator to create again", func() bool { return wiretap.Count(tap.Since(mark)).Requests[create2] == 2 })
 	agrees()
 	z.Await("both znodes", func() bool { return len(z.Names(path)) == 2 })
