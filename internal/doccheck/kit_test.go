@@ -62,11 +62,13 @@ func TestFetchNamesWhatItCannotFetch(t *testing.T) {
 	assert.NotContains(t, strings.Join(list[len(list)-8:], " "), "…", "the list is at the end")
 }
 
-// Where Adoptium sends no JRE, fetch.sh looks into the mirror's folder of this machine for the newest, and does not mix it
-// with a part that Adoptium has begun. It prints the sum beside the name of that version.
+// Where Adoptium sends no JRE, fetch.sh looks into the mirror's folder of this machine for the newest, and does not mix
+// it with a part that Adoptium has begun. It prints the sum beside the name of that version.
 func TestFetchTakesTheNewestJREOfTheMirror(t *testing.T) {
-	folder := `<a href="../">..</a> <a href="OpenJDK17U-jre_x64_linux_hotspot_17.0.9_9.tar.gz" title="17">OpenJDK17U-jre_x64</a>
-<a href="OpenJDK17U-jre_x64_linux_hotspot_17.0.20.1_1.tar.gz">a</a> <a href="OpenJDK17U-jre_x64_linux_hotspot_17.0.20.1_1.tar.gz.sig">b</a>
+	folder := `<a href="../">..</a>
+<a href="OpenJDK17U-jre_x64_linux_hotspot_17.0.9_9.tar.gz" title="17">OpenJDK17U-jre_x64</a>
+<a href="OpenJDK17U-jre_x64_linux_hotspot_17.0.20.1_1.tar.gz">a</a>
+<a href="OpenJDK17U-jre_x64_linux_hotspot_17.0.20.1_1.tar.gz.sig">b</a>
 <a href="OpenJDK17U-jre_x64_linux_hotspot_17.0.13_11.tar.gz">c</a>`
 	kit, said, err := fetches(t, "", `case $3 in
 		*adoptium.net*) echo a part >$2; exit 1 ;;
@@ -85,7 +87,11 @@ func TestFetchTakesTheNewestJREOfTheMirror(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, parts)
 
-	kit, said, err = fetches(t, "", `case $3 in *adoptium.net*) exit 1 ;; */Adoptium/*) echo "no JRE" >$2 ;; *) echo $3 >$2 ;; esac`)
+	kit, said, err = fetches(t, "", `case $3 in
+		*adoptium.net*) exit 1 ;;
+		*/Adoptium/*) echo "no JRE" >$2 ;;
+		*) echo $3 >$2 ;;
+		esac`)
 	require.Error(t, err, "four are missing")
 	files, err := filepath.Glob(filepath.Join(kit, "*.tar.gz"))
 	require.NoError(t, err)

@@ -59,7 +59,8 @@ func TestThePatchesOfStep4(t *testing.T) {
 	}
 }
 
-// Both pages name the property that a patch breaks as the test does. It prints English: the Chinese page has both names.
+// Both pages name the property that a patch breaks as the test does. It prints English, so the Chinese page has both
+// names.
 func TestThePropertiesThatThePatchesBreak(t *testing.T) {
 	english, chinese := patchRows(t, "docs/break.md"), patchRows(t, "docs/break.zh-CN.md")
 	require.Len(t, chinese, len(english))

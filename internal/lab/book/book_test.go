@@ -88,7 +88,8 @@ func TestEachPageThatIsPrintedOnItsOwnHasItsHeading(t *testing.T) {
 			all.Write(content)
 		}
 	}
-	ids := regexp.MustCompile(`#[^\s,)]+`).FindAllString(strings.Join(printedOnItsOwn.FindAllString(string(css), -1), ","), -1)
+	rules := strings.Join(printedOnItsOwn.FindAllString(string(css), -1), ",")
+	ids := regexp.MustCompile(`#[^\s,)]+`).FindAllString(rules, -1)
 	assert.NotEmpty(t, ids)
 	for _, id := range ids {
 		assert.True(t, strings.Contains(all.String(), `id="`+id[1:]+`"`), "no page has %s", id)

@@ -148,7 +148,8 @@ func TestAListingThatLooksAtNoPath(t *testing.T) {
 	c.Tell("second lock")
 	z.Await("C to watch D's znode", func() bool { return c.watches(d.Znode()) })
 	b.GiveUp()
-	assert.Equal(t, []string{"the watcher hears NodeDeleted: " + b.Znode(), "second lock: done"}, c.until("second lock"))
+	assert.Equal(t, []string{"the watcher hears NodeDeleted: " + b.Znode(), "second lock: done"},
+		c.until("second lock"))
 	for _, znode := range []string{held.Znode(), d.Znode()} {
 		_, there := z.Owner(znode)
 		assert.True(t, there, "%s, which stands before C's", znode)
@@ -248,7 +249,8 @@ func TestAListingThatCountsLetsTheNextTaskIn(t *testing.T) {
 	require.Equal(t, []string{"unlock deletes " + first, "pool unlock: done"}, l.does("pool unlock"))
 	require.Equal(t, []string{"its count is 1", "pool lock: done"}, l.does("pool lock"))
 	assert.NotEqual(t, first, a.Path+"/"+a.Queue()[0], "the znode of the next task, after an unlock()")
-	assert.Equal(t, []string{"its count is 2", "pool lock: done"}, l.does("pool lock"), "the next task, without an unlock()")
+	assert.Equal(t, []string{"its count is 2", "pool lock: done"}, l.does("pool lock"),
+		"the next task, without an unlock()")
 	assert.Len(t, a.Queue(), 1, "the queue: the znode of the task before")
 	require.NoError(t, zktest.CloseSession(z.Servers()[0], l.Tap.Session()))
 	a.Acquire()
